@@ -4,6 +4,7 @@
  * are the converter's. */
 #include "quant/float_layers.h"
 #include "base/arena.h"
+#include "quant/selection/emit_selection.h"
 
 /* The ops of a quantized layer would have to join the cluster, and casts to bfloat16 have been inserted around it. */
 static bool is_on_tpu(const struct tare_quant_layer *layer) {
@@ -17,9 +18,12 @@ static bool is_depthwise(const struct tare_quant_layer *layer) {
     return layer->kind == TARE_KIND_XLA_CONV && p->groups > 1 && p->arranged.dims[p->spatial] == 1;
 }
 
-/* A depthwise convolution must be among the kinds also if the op is a general convolution. */
+/* A depthwise convolution must be among the kinds also if the op is a general convolution. A product with a weight that
+ * is chosen from a stack is that of a matrix and its weight, whatever op multiplies batches of them. */
 static bool includes(unsigned kinds, const struct tare_quant_layer *layer) {
-    const unsigned bits = 1u << layer->kind | (is_depthwise(layer) ? 1u << TARE_KIND_DEPTHWISE : 0);
+    const enum tare_quant_kind kind =
+        layer->selection && tare_quant_multiplies_arrays(layer->kind) ? TARE_KIND_MATMUL : layer->kind;
+    const unsigned bits = 1u << kind | (is_depthwise(layer) ? 1u << TARE_KIND_DEPTHWISE : 0);
     return (kinds & bits) == bits;
 }
 
@@ -37,6 +41,18 @@ static tare_status check_kind(const char **reason, const struct tare_quant_work 
         *reason = tare_arena_printf(
             work->arena, "method %s does not quantize this op by default (quantize it by a recipe rule)", method->name);
     return *reason ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* Weights that are chosen from a stack exist in the op set XLA, where their bits can be unpacked. */
+static const char *check_selection(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+    const struct tare_quant_setting *setting = &layer->setting;
+    if (!layer->selection) return NULL;
+    if (work->plan->op_set != TARE_OP_SET_XLA)
+        return "its weight is chosen from a stack, which only the op set xla has (omit --op-set)";
+    if ((setting->bits == 4 || setting->granularity == TARE_PER_BLOCK || layer->selection->reshapes) &&
+        !tare_quant_has_entry_shape(layer->selection))
+        return "the sizes of the index that chooses its weight are not known (needed for 4 bits and for blocks)";
+    return NULL;
 }
 
 static const char *check_operands(const struct tare_quant_work *work, const struct tare_quant_layer *layer,
@@ -59,7 +75,7 @@ static const char *check_operands(const struct tare_quant_work *work, const stru
     }
     if (layer->kind == TARE_KIND_GATHER && work->plan->min_table_elements) least = work->plan->min_table_elements;
     if (layer->kind == TARE_KIND_GATHER && !least) least = SMALLEST_TABLE;
-    return layer->weight->elements < least ? "the weight has too few elements" : NULL;
+    return layer->weight->elements < least ? "the weight has too few elements" : check_selection(work, layer);
 }
 
 tare_status tare_quant_float_reason(const char **reason, const struct tare_quant_work *work,

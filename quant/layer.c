@@ -158,9 +158,8 @@ static struct tare_variable *constant_variable(struct tare_node **read, struct t
 }
 
 /* The constant at an input, in the graph or in a variable. */
-static tare_status take_weight(struct tare_quant_layer *layer, struct tare_arena *arena, size_t input,
-                               const struct tare_bindings *bindings) {
-    const struct tare_edge edge = layer->op->inputs[input];
+static tare_status take_constant(struct tare_quant_layer *layer, struct tare_arena *arena, struct tare_edge edge,
+                                 const struct tare_bindings *bindings) {
     struct tare_shape shape;
     layer->weight = tare_edge_constant(edge);
     if (layer->weight) return TARE_OK;
@@ -170,6 +169,19 @@ static tare_status take_weight(struct tare_quant_layer *layer, struct tare_arena
     if (!layer->held) return TARE_NO_MEMORY;
     layer->weight = layer->held;
     return tare_tensor_share_as(layer->held, &layer->variable->value, &shape);
+}
+
+/* The constant, or the stack of weights that the operand is chosen from. */
+static tare_status take_weight(struct tare_quant_layer *layer, struct tare_arena *arena, size_t input,
+                               const struct tare_model_shapes *shapes, const struct tare_bindings *bindings) {
+    const struct tare_edge edge = layer->op->inputs[input];
+    TARE_TRY(take_constant(layer, arena, edge, bindings));
+    if (layer->weight || layer->kind == TARE_KIND_GATHER || !shapes) return TARE_OK;
+    TARE_TRY(tare_quant_find_selection(&layer->selection, arena, edge, shapes));
+    if (!layer->selection) return TARE_OK;
+    TARE_TRY(take_constant(layer, arena, layer->selection->stack, bindings));
+    if (!layer->weight) layer->selection = NULL;
+    return TARE_OK;
 }
 
 /* Whether constants and variables that nothing assigns determine the edge, *reads of them variables: with frozen
@@ -228,13 +240,13 @@ static const char *why_no_weight(struct tare_edge edge, const struct tare_bindin
 
 /* The weight of a product of arrays may be its first operand. */
 static tare_status find_weight(struct tare_quant_layer *layer, struct tare_arena *arena,
-                               const struct tare_bindings *bindings) {
+                               const struct tare_model_shapes *shapes, const struct tare_bindings *bindings) {
     const bool either = tare_quant_multiplies_arrays(layer->kind);
-    TARE_TRY(take_weight(layer, arena, layer->right, bindings));
+    TARE_TRY(take_weight(layer, arena, layer->right, shapes, bindings));
     if (layer->weight) return TARE_OK;
-    if (either) TARE_TRY(take_weight(layer, arena, 0, bindings));
+    if (either) TARE_TRY(take_weight(layer, arena, 0, shapes, bindings));
     if (!layer->weight) {
-        layer->no_weight = why_no_weight(layer->op->inputs[layer->right], bindings);
+        if (!layer->no_weight) layer->no_weight = why_no_weight(layer->op->inputs[layer->right], bindings);
         if (!layer->no_weight && either) layer->no_weight = why_no_weight(layer->op->inputs[0], bindings);
         return TARE_OK;
     }
@@ -254,26 +266,47 @@ void tare_quant_release_layers(struct tare_quant_layer *layers, size_t count) {
 static tare_status describe(struct tare_quant_layer *layer, struct tare_arena *arena,
                             const struct tare_model_shapes *shapes) {
     const struct tare_shape left = tare_model_shape(shapes, layer->input);
-    const struct tare_shape right = layer->weight ? layer->weight->shape : tare_model_shape(shapes, layer->second);
+    const struct tare_shape right = layer->selection ? layer->selection->operand
+                                    : layer->weight  ? layer->weight->shape
+                                                     : tare_model_shape(shapes, layer->second);
     const struct tare_shape result = tare_model_shape(shapes, layer->output);
-    if (tare_quant_describe(&layer->product, layer->op, layer->kind, layer->left, layer->right, &left, &right, &result,
-                            layer->weight) == TARE_OK)
-        return TARE_OK;
+    tare_status status = tare_quant_describe(&layer->product, layer->op, layer->kind, layer->left, layer->right, &left,
+                                             &right, &result, layer->weight);
+    if (status == TARE_OK && layer->selection)
+        status = tare_quant_select_product(&layer->product, layer->selection, &layer->weight->shape);
+    if (status == TARE_OK) return TARE_OK;
     layer->refused = tare_arena_strdup(arena, tare_error_text());
     tare_error_clear();
     return layer->refused ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static tare_status open_layer(struct tare_quant_layer *layer, struct tare_arena *arena,
-                              const struct tare_model_shapes *shapes, const struct tare_bindings *bindings) {
-    TARE_TRY(find_weight(layer, arena, bindings));
+/* `shapes` of the search for a stack of weights; NULL: there is none. */
+static tare_status find_operands(struct tare_quant_layer *layer, struct tare_arena *arena,
+                                 const struct tare_model_shapes *stacks, const struct tare_model_shapes *shapes,
+                                 const struct tare_bindings *bindings) {
+    TARE_TRY(find_weight(layer, arena, stacks, bindings));
     layer->input = layer->observed = layer->op->inputs[layer->left];
     layer->second = layer->op->inputs[layer->right];
     layer->output = (struct tare_edge){ layer->op, 0 };
     layer->refused = refuse_form(layer);
-    if (!layer->refused) TARE_TRY(describe(layer, arena, shapes));
+    return layer->refused ? TARE_OK : describe(layer, arena, shapes);
+}
+
+/* A stack that the product does not fit is no weight: both operands are activations then. */
+static tare_status open_layer(struct tare_quant_layer *layer, struct tare_arena *arena,
+                              const struct tare_model_shapes *shapes, const struct tare_bindings *bindings) {
+    const struct tare_quant_layer found = *layer;
+    TARE_TRY(find_operands(layer, arena, shapes, shapes, bindings));
+    if (layer->refused && layer->selection) {
+        const char *reason = tare_arena_printf(arena, "its weight is chosen from a stack: %s", layer->refused);
+        if (!reason) return TARE_NO_MEMORY;
+        if (layer->held) tare_tensor_reset(layer->held);
+        *layer = found;
+        layer->no_weight = reason;
+        TARE_TRY(find_operands(layer, arena, NULL, shapes, bindings));
+    }
     if (layer->refused || layer->kind == TARE_KIND_GATHER) return TARE_OK;
-    find_bias(layer);
+    if (!layer->selection) find_bias(layer);
     find_activation(layer);
     return TARE_OK;
 }
@@ -310,15 +343,55 @@ static tare_status add_layer(struct tare_quant_layer_list *list, struct tare_are
     return open_layer(layer, arena, shapes, bindings);
 }
 
+/* ---- tables that are stacks of weights ---- */
+
+struct chosen_from {
+    const struct tare_quant_layer *layers; /* of the graph */
+    size_t count;
+    const struct tare_node *chooser;
+};
+
+static bool is_weight_of(void *arg, const struct tare_use *use) {
+    const struct chosen_from *c = arg;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->layers[i].op == use->user && c->layers[i].selection && c->layers[i].selection->chooser == c->chooser)
+            return use->input == c->layers[i].right;
+    return false;
+}
+
+/* Removes the tables, from layer `first` on, of which every entry is the weight of a layer. */
+static void drop_stacks(struct tare_quant_layer_list *list, size_t first) {
+    struct chosen_from c = { .layers = list->layers + first, .count = list->count - first };
+    size_t kept = first;
+    bool any = false;
+    for (size_t i = first; i < list->count; i++)
+        any |= list->layers[i].selection != NULL;
+    if (!any) return;
+    for (size_t i = first; i < list->count; i++) {
+        struct tare_quant_layer *layer = &list->layers[i];
+        c.chooser = layer->op;
+        layer->is_stack = layer->kind == TARE_KIND_GATHER && tare_quant_only_selects(layer->op, is_weight_of, &c);
+    }
+    for (size_t i = first; i < list->count; i++) {
+        if (list->layers[i].is_stack)
+            tare_quant_release_layers(&list->layers[i], 1);
+        else
+            list->layers[kept++] = list->layers[i];
+    }
+    list->count = kept;
+}
+
 tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct tare_arena *arena,
                                    const struct tare_graph *graph, const struct tare_model_shapes *shapes,
                                    const struct tare_bindings *bindings) {
+    const size_t first = list->count;
     struct tare_node **order;
     TARE_TRY(tare_graph_order(&order, arena, graph));
     for (size_t i = 0; i < graph->n_nodes && order[i]; i++)
         for (size_t kind = 0; kind < sizeof ops / sizeof *ops; kind++)
             if (strcmp(order[i]->op, ops[kind].op) == 0)
                 TARE_TRY(add_layer(list, arena, order[i], shapes, bindings, kind));
+    drop_stacks(list, first);
     return TARE_OK;
 }
 
@@ -431,6 +504,8 @@ bool tare_quant_same_integers(const struct tare_quant_layer *a, const struct tar
     if (a->variable || b->variable) return a->variable == b->variable;
     if (x->bits != y->bits || x->granularity != y->granularity || x->block != y->block ||
         x->full_range != y->full_range)
+        return false;
+    if (!a->selection != !b->selection || (a->selection && a->selection->n_indices != b->selection->n_indices))
         return false;
     return a->op->graph == b->op->graph && !a->bias && !b->bias && !a->changed && !b->changed &&
            a->product.batches == b->product.batches && a->product.columns == b->product.columns &&

@@ -7,6 +7,7 @@
 #include "interpreter/inference/model_shapes.h"
 #include "quant/product.h"
 #include "quant/rewrite.h"
+#include "quant/selection/selection.h"
 #include "quant/weights.h"
 
 enum tare_quant_activation { TARE_ACTIVATION_NONE, TARE_ACTIVATION_RELU, TARE_ACTIVATION_RELU6 };
@@ -21,14 +22,16 @@ struct tare_quant_layer {
     struct tare_node *bias;  /* BiasAdd after it; NULL: none */
     struct tare_node *clamp; /* Relu or Relu6 after that; NULL: none */
     enum tare_quant_activation activation;
-    const struct tare_tensor *weight;     /* constant at `right`; NULL: two activations */
-    struct tare_variable *variable;       /* that holds it; NULL: a constant of the graph */
-    struct tare_node *read;               /* of the variable; ops that keep the values may follow it */
-    struct tare_tensor *held;             /* its value before anything was rewritten: what `weight` points to */
-    const char *no_weight;                /* why an operand that constants determine is no weight; NULL: none is */
-    uint64_t weight_hash;                 /* of its values; 0: not computed */
-    double weight_squares;                /* sum of their squares; 0: not computed */
-    const struct tare_tensor *bias_value; /* one element a column */
+    const struct tare_tensor *weight;       /* constant at `right`; NULL: two activations */
+    struct tare_quant_selection *selection; /* `right` is chosen from `weight`, a stack; NULL: it is `weight` itself */
+    struct tare_variable *variable;         /* that holds it; NULL: a constant of the graph */
+    struct tare_node *read;                 /* of the variable; ops that keep the values may follow it */
+    struct tare_tensor *held;               /* its value before anything was rewritten: what `weight` points to */
+    bool is_stack;                          /* a table whose entries are weights of other layers: no layer */
+    const char *no_weight;                  /* why an operand that constants determine is no weight; NULL: none is */
+    uint64_t weight_hash;                   /* of its values; 0: not computed */
+    double weight_squares;                  /* sum of their squares; 0: not computed */
+    const struct tare_tensor *bias_value;   /* one element a column */
     struct tare_edge input, second, output;
     struct tare_edge observed; /* whose statistics are the activation's: `input`, until a pass scales that */
     struct tare_quant_product product;

@@ -61,7 +61,7 @@ static bool alike(const struct tare_quant_layer *a, const struct tare_quant_laye
     return x->bits == y->bits && x->granularity == y->granularity && x->block == y->block &&
            x->full_range == y->full_range && x->method == y->method && a->product.batches == b->product.batches &&
            a->product.columns == b->product.columns && tare_quant_same_arrangement(&a->product, &b->product) &&
-           !a->bias == !b->bias;
+           !a->bias == !b->bias && !a->selection == !b->selection;
 }
 
 /* The variable has one value: every reader must be a layer that expects the same integers. */

@@ -1,5 +1,6 @@
 /* XlaConvV2 and XlaDotV2 nodes. */
 #include "quant/xla.h"
+#include "quant/selection/emit_selection.h"
 #include "graph/model.h"
 #include "interpreter/ops/support/dims_wire.h"
 #include "quant/variables.h"
@@ -139,7 +140,7 @@ struct tare_edge tare_emit_product(struct tare_emit *emit, const struct tare_qua
                           tare_emit_number(emit, "pad/zero", emit->status == TARE_OK ? tare_edge_dtype(left) : 0, 0));
     if (product.spatial) return emit_conv(emit, &product, left, right, accumulator);
     const struct tare_edge inputs[] = { emit_left(emit, &product, left), emit_right(emit, &product, right) };
-    dot_dimension_numbers(&numbers, &layer->product, layer->weight);
+    dot_dimension_numbers(&numbers, &layer->product, layer->weight && !layer->selection);
     return emit_xla(emit, "XlaDotV2", inputs, 2, &numbers, accumulator);
 }
 
@@ -268,9 +269,23 @@ struct tare_edge tare_emit_pad(struct tare_emit *emit, struct tare_edge x, struc
     return out;
 }
 
-struct tare_edge tare_emit_channels(struct tare_emit *emit, const char *name, const struct tare_quant_product *product,
+struct tare_edge tare_emit_channels(struct tare_emit *emit, const char *name, const struct tare_quant_layer *layer,
                                     const double *values, int64_t count) {
-    return tare_emit_floats(emit, name, count == 1 ? NULL : &product->channel_shape, values);
+    const struct tare_shape shape = tare_quant_channels_shape(layer);
+    if (count == 1) return tare_emit_floats(emit, name, NULL, values);
+    return tare_emit_chosen_channels(emit, name, layer, tare_emit_floats(emit, name, &shape, values));
+}
+
+struct tare_edge tare_emit_channel_ints(struct tare_emit *emit, const char *name, const struct tare_quant_layer *layer,
+                                        const int32_t *values) {
+    const struct tare_shape shape = tare_quant_channels_shape(layer);
+    return tare_emit_chosen_channels(emit, name, layer, tare_emit_ints(emit, name, &shape, values));
+}
+
+struct tare_edge tare_emit_channel_longs(struct tare_emit *emit, const char *name, const struct tare_quant_layer *layer,
+                                         const int64_t *values) {
+    const struct tare_shape shape = tare_quant_channels_shape(layer);
+    return tare_emit_chosen_channels(emit, name, layer, tare_emit_longs(emit, name, &shape, values));
 }
 
 /* ---- weights ---- */
@@ -284,10 +299,49 @@ static struct tare_edge emit_stored(struct tare_emit *emit, const char *name, st
     return out;
 }
 
+/* Matrices of one entry of a stack, or of the whole weight. */
+static int64_t entry_batches(const struct tare_quant_layer *layer) {
+    return layer->product.batches / (layer->selection ? layer->selection->count : 1);
+}
+
+/* The shape of stored integers: a stack has its entries along one axis, then the axes of an entry. */
+static struct tare_shape stored_shape(const struct tare_quant_layer *layer, const struct tare_shape *values) {
+    const bool packs = layer->quantized.bits == 4;
+    const int skipped = packs ? values->rank - 2 : layer->selection ? layer->selection->n_indices : 0;
+    struct tare_shape shape = { .rank = 1 };
+    if (!layer->selection) return *values;
+    shape.dims[0] = layer->selection->count;
+    if (packs && entry_batches(layer) > 1) shape.dims[shape.rank++] = entry_batches(layer);
+    for (int i = skipped; i < values->rank; i++)
+        shape.dims[shape.rank++] = values->dims[i];
+    return shape;
+}
+
+/* The halves of a weight's bytes as they are stored: [entries of a stack, batches, rows / 2, columns], without axes of
+ * one element before the last two. */
+static struct tare_edge emit_packed(struct tare_emit *emit, struct tare_quant_layer *layer) {
+    struct tare_edge w = { NULL, 0 };
+    struct tare_tensor packed, shaped;
+    tare_status status = tare_weight_pack_nibbles(&packed, &layer->quantized);
+    if (status == TARE_OK) {
+        const struct tare_shape shape = stored_shape(layer, &packed.shape);
+        status = tare_tensor_share_as(&shaped, &packed, &shape);
+        if (status == TARE_OK) {
+            w = emit_stored(emit, "weight/packed", layer, &shaped);
+            tare_tensor_reset(&shaped);
+        }
+        tare_tensor_reset(&packed);
+    }
+    if (status != TARE_OK) emit->status = status;
+    return w;
+}
+
 /* The signed halves of each byte, stacked along the rows, without the row that padded an odd number of rows. */
-static struct tare_edge emit_unpacked(struct tare_emit *emit, struct tare_quant_layer *layer) {
+static struct tare_edge emit_unpacked(struct tare_emit *emit, struct tare_quant_layer *layer, struct tare_edge w) {
     const struct tare_weight_layout *layout = &layer->quantized.layout;
-    const int rank = layout->batches == 1 ? 2 : 3;
+    const int64_t batches = entry_batches(layer);
+    const int before = layer->selection ? tare_quant_index_axes(layer->selection) : 0,
+              rank = before + 2 + (batches > 1);
     const struct tare_emit_attr concat[] = { { "N", TARE_EMIT_INT, 2 },
                                              { "T", TARE_EMIT_TYPE, TARE_DT_INT8 },
                                              { "Tidx", TARE_EMIT_TYPE, TARE_DT_INT32 },
@@ -295,17 +349,14 @@ static struct tare_edge emit_unpacked(struct tare_emit *emit, struct tare_quant_
     const struct tare_emit_attr slice[] = { { "T", TARE_EMIT_TYPE, TARE_DT_INT8 },
                                             { "Index", TARE_EMIT_TYPE, TARE_DT_INT32 },
                                             { 0 } };
-    const int32_t begin[3] = { 0 },
-                  all[3] = { (int32_t)layout->batches, (int32_t)layout->rows, (int32_t)layout->columns };
-    struct tare_tensor packed;
-    struct tare_edge w, four, halves[3];
-    tare_status status = tare_weight_pack_nibbles(&packed, &layer->quantized);
-    if (status != TARE_OK) {
-        emit->status = status;
-        return (struct tare_edge){ NULL, 0 };
-    }
-    w = emit_stored(emit, "weight/packed", layer, &packed);
-    tare_tensor_reset(&packed);
+    const int32_t begin[TARE_MAX_RANK] = { 0 };
+    int32_t size[TARE_MAX_RANK];
+    struct tare_edge four, halves[3];
+    for (int i = 0; i < rank; i++)
+        size[i] = i < before      ? -1
+                  : i + 2 < rank  ? (int32_t)batches
+                  : i + 2 == rank ? (int32_t)layout->rows
+                                  : (int32_t)layout->columns;
     four = tare_emit_i8(emit, "weight/four", 4);
     halves[0] = tare_emit_binary(emit, "RightShift", "weight/low",
                                  tare_emit_binary(emit, "LeftShift", "weight/shifted", w, four), four);
@@ -314,30 +365,66 @@ static struct tare_edge emit_unpacked(struct tare_emit *emit, struct tare_quant_
     w = tare_emit_node(emit, "ConcatV2", "weight/rows", halves, 3, concat);
     if (layout->rows % 2 == 0) return w;
     const struct tare_edge inputs[] = { w, tare_emit_vector(emit, "weight/begin", rank, begin),
-                                        tare_emit_vector(emit, "weight/size", rank, all + 3 - rank) };
+                                        tare_emit_vector(emit, "weight/size", rank, size) };
     return tare_emit_node(emit, "Slice", "weight/even", inputs, 3, slice);
 }
 
+/* The chosen entries of a stack, with the axes that the product takes. */
+static struct tare_edge emit_chosen_weight(struct tare_emit *emit, struct tare_quant_layer *layer) {
+    struct tare_quant_selection *s = layer->selection;
+    const bool packs = layer->quantized.bits == 4;
+    struct tare_edge w;
+    if (!layer->integers.node)
+        layer->integers =
+            packs ? emit_packed(emit, layer) : emit_stored(emit, "weight", layer, &layer->quantized.values);
+    w = layer->integers;
+    if (!packs && s->n_indices > 1) {
+        const struct tare_shape shape = stored_shape(layer, &layer->quantized.values.shape);
+        w = tare_emit_reshape(emit, "weight/stack", w, &shape);
+    }
+    w = tare_emit_chosen(emit, "weight/chosen", s, w);
+    if (packs) w = emit_unpacked(emit, layer, w);
+    return packs || s->reshapes ? tare_emit_entry(emit, "weight/entry", s, w) : w;
+}
+
 struct tare_edge tare_emit_weight(struct tare_emit *emit, struct tare_quant_layer *layer) {
+    if (layer->selection) return emit_chosen_weight(emit, layer);
     if (layer->integers.node) return layer->integers;
     layer->integers = layer->quantized.bits != 4
                           ? emit_stored(emit, "weight", layer, &layer->quantized.values)
-                          : tare_emit_reshape(emit, "weight", emit_unpacked(emit, layer), &layer->product.arranged);
+                          : tare_emit_reshape(emit, "weight", emit_unpacked(emit, layer, emit_packed(emit, layer)),
+                                              &layer->product.arranged);
     return layer->integers;
 }
 
-/* Rows padded to whole blocks: [batches * blocks, block, columns] times [batches * blocks, 1, columns]. */
+/* The scales of the blocks of an entry: [batches * blocks, 1, columns]. */
+static struct tare_edge emit_block_scales(struct tare_emit *emit, const struct tare_quant_layer *layer) {
+    const struct tare_quantized_weight *q = &layer->quantized;
+    const int64_t batches = entry_batches(layer) * q->n_blocks, columns = q->layout.columns;
+    const struct tare_shape whole = { .rank = 3, .dims = { batches, 1, columns } },
+                            chosen = { .rank = 3, .dims = { -1, 1, columns } };
+    if (!layer->selection) return tare_emit_floats(emit, "weight/scales", &whole, q->scales);
+    const struct tare_shape stack = { .rank = 3, .dims = { layer->selection->count, batches, columns } };
+    return tare_emit_reshape(emit, "weight/scales/rows",
+                             tare_emit_chosen(emit, "weight/scales/chosen", layer->selection,
+                                              tare_emit_floats(emit, "weight/scales", &stack, q->scales)),
+                             &chosen);
+}
+
+/* Rows padded to whole blocks: [batches * blocks, block, columns] times [batches * blocks, 1, columns]. The number of
+ * entries that are chosen from a stack may be known only at run time. */
 struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant_layer *layer) {
     const struct tare_quantized_weight *q = &layer->quantized;
     const struct tare_weight_layout *l = &q->layout;
-    const int64_t padded = q->n_blocks * l->block;
-    const struct tare_shape plain = { .rank = 3, .dims = { l->batches, l->rows, l->columns } };
-    const struct tare_shape whole = { .rank = 3, .dims = { l->batches, padded, l->columns } };
-    const struct tare_shape blocks = { .rank = 3, .dims = { l->batches * q->n_blocks, l->block, l->columns } };
-    const struct tare_shape scales = { .rank = 3, .dims = { l->batches * q->n_blocks, 1, l->columns } };
+    const int64_t padded = q->n_blocks * l->block, batches = layer->selection ? -1 : l->batches;
+    const struct tare_shape plain = { .rank = 3, .dims = { batches, l->rows, l->columns } };
+    const struct tare_shape whole = { .rank = 3, .dims = { batches, padded, l->columns } };
+    const struct tare_shape blocks = {
+        .rank = 3, .dims = { layer->selection ? -1 : l->batches * q->n_blocks, l->block, l->columns }
+    };
     const struct tare_shape pairs = { .rank = 2, .dims = { 3, 2 } };
     const int32_t paddings[6] = { 0, 0, 0, (int32_t)(padded - l->rows), 0, 0 }, begin[3] = { 0 };
-    const int32_t size[3] = { (int32_t)l->batches, (int32_t)l->rows, (int32_t)l->columns };
+    const int32_t size[3] = { (int32_t)batches, (int32_t)l->rows, (int32_t)l->columns };
     struct tare_edge w = tare_emit_reshape(emit, "weight/matrices", tare_emit_weight(emit, layer), &plain);
     if (padded != l->rows) {
         const struct tare_edge pad[] = { w, tare_emit_ints(emit, "weight/paddings", &pairs, paddings) };
@@ -347,7 +434,7 @@ struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant
         w = tare_emit_node(emit, "Pad", "weight/padded", pad, 2, attrs);
     }
     w = tare_emit_cast(emit, "weight/cast", tare_emit_reshape(emit, "weight/blocks", w, &blocks), TARE_DT_FLOAT);
-    w = tare_emit_binary(emit, "Mul", "weight/scaled", w, tare_emit_floats(emit, "weight/scales", &scales, q->scales));
+    w = tare_emit_binary(emit, "Mul", "weight/scaled", w, emit_block_scales(emit, layer));
     w = tare_emit_reshape(emit, "weight/whole", w, &whole);
     if (padded != l->rows) {
         const struct tare_edge cut[] = { w, tare_emit_vector(emit, "weight/cut/begin", 3, begin),
@@ -357,6 +444,7 @@ struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant
                                                 { 0 } };
         w = tare_emit_node(emit, "Slice", "weight/cut", cut, 3, attrs);
     }
+    if (layer->selection) return tare_emit_entry(emit, "weight/real", layer->selection, w);
     return tare_emit_reshape(emit, "weight/real", w, &layer->product.arranged);
 }
 
@@ -385,7 +473,7 @@ struct tare_edge tare_emit_weight_sums(struct tare_emit *emit, const char *name,
             add_row(sums + b * p->columns, q, p->columns);
     for (int64_t c = 0; c < tare_quant_channels(p); c++)
         sums[c] = (int32_t)((int64_t)sums[c] * factor);
-    return tare_emit_ints(emit, name, &p->channel_shape, sums);
+    return tare_emit_channel_ints(emit, name, layer, sums);
 }
 
 /* ---- tables ---- */
@@ -408,7 +496,7 @@ static struct tare_edge emit_gather(struct tare_emit *emit, const char *name, co
 struct tare_edge tare_emit_table_lookup(struct tare_emit *emit, struct tare_quant_layer *layer) {
     const struct tare_quantized_weight *q = &layer->quantized;
     struct tare_edge y = emit_gather(emit, "entries", layer, tare_emit_weight(emit, layer));
-    struct tare_edge scale = tare_emit_channels(emit, "scale", &layer->product, q->scales, q->n_scales);
+    struct tare_edge scale = tare_emit_channels(emit, "scale", layer, q->scales, q->n_scales);
     y = tare_emit_cast(emit, "entries/cast", y, TARE_DT_FLOAT);
     if (q->n_scales > 1) scale = emit_gather(emit, "scales", layer, scale);
     return tare_emit_binary(emit, "Mul", "scaled", y, scale);
@@ -433,5 +521,5 @@ tare_status tare_quant_replace(struct tare_edge *out, struct tare_emit *emit, st
 struct tare_edge tare_emit_shift(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge raw) {
     if (!layer->shift) return raw;
     return tare_emit_binary(emit, "AddV2", "shifted", raw,
-                            tare_emit_channels(emit, "shift", &layer->product, layer->shift, layer->product.columns));
+                            tare_emit_channels(emit, "shift", layer, layer->shift, layer->product.columns));
 }

@@ -18,12 +18,19 @@ struct tare_edge tare_emit_result(struct tare_emit *emit, const struct tare_quan
  * window asks for it; the product's padding becomes zero. */
 struct tare_edge tare_emit_pad(struct tare_emit *emit, struct tare_edge x, struct tare_quant_product *product,
                                struct tare_edge value);
-/* One float per channel, or a single one if `count` is 1, shaped to broadcast with the raw result. */
-struct tare_edge tare_emit_channels(struct tare_emit *emit, const char *name, const struct tare_quant_product *product,
+/* One float per channel, or a single one if `count` is 1, shaped to broadcast with the raw result; of a stack of
+ * weights, the floats of the chosen entries. */
+struct tare_edge tare_emit_channels(struct tare_emit *emit, const char *name, const struct tare_quant_layer *layer,
                                     const double *values, int64_t count);
+/* The same for integers. */
+struct tare_edge tare_emit_channel_ints(struct tare_emit *emit, const char *name, const struct tare_quant_layer *layer,
+                                        const int32_t *values);
+struct tare_edge tare_emit_channel_longs(struct tare_emit *emit, const char *name, const struct tare_quant_layer *layer,
+                                         const int64_t *values);
 
 /* The layer's integers as an int8 constant in its arranged shape; 4 bits are unpacked in the graph. Kept in
- * layer->integers: layers with the same weight have one constant. */
+ * layer->integers: layers with the same weight have one constant. Of a stack of weights, layer->integers is the stored
+ * stack (with 4 bits packed), and the chosen entries are returned. */
 struct tare_edge tare_emit_weight(struct tare_emit *emit, struct tare_quant_layer *layer);
 /* The same as float32 numbers, each block of rows times its scales. */
 struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant_layer *layer);

@@ -117,7 +117,7 @@ static tare_status emit_real_product(struct tare_edge *out, struct tare_emit *em
     TARE_TRY(integer_input(&shared, work, emit, x));
     y = tare_emit_cast(emit, "output/cast", emit_sums(emit, work, layer, shared), TARE_DT_FLOAT);
     scale = tare_emit_binary(emit, "Mul", "output/scale", shared->scale,
-                             tare_emit_channels(emit, "weight/scale", &layer->product, q->scales, q->n_scales));
+                             tare_emit_channels(emit, "weight/scale", layer, q->scales, q->n_scales));
     *out = tare_emit_binary(emit, "Mul", "output/mul", y, scale);
     return TARE_OK;
 }
@@ -151,7 +151,8 @@ static void find_parts(const struct tare_quant_work *work, struct tare_quant_lay
     const int rank = p->n_free_left + 1;
     const struct tare_tensor *axis;
     int64_t at;
-    if (!tare_node_is(concat, "ConcatV2") || count < 2 || count > TARE_MOST_PARTS || !layer->weight) return;
+    if (!tare_node_is(concat, "ConcatV2") || count < 2 || count > TARE_MOST_PARTS || !layer->weight || layer->selection)
+        return;
     if (p->spatial || p->n_batch || p->n_contracted != 1 || p->batches != 1 || p->squeezed_left || p->spreads_left)
         return;
     axis = tare_edge_constant(concat->inputs[count]);

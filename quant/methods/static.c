@@ -50,7 +50,7 @@ static struct tare_edge emit_offset(struct tare_emit *emit, struct tare_arena *a
 static struct tare_edge emit_bias(struct tare_emit *emit, struct tare_arena *arena,
                                   const struct tare_quant_layer *layer, const double *scales) {
     const int32_t *values = tare_quant_bias_integers(arena, layer, scales);
-    if (values) return tare_emit_ints(emit, "bias", &layer->product.channel_shape, values);
+    if (values) return tare_emit_channel_ints(emit, "bias", layer, values);
     emit->status = TARE_NO_MEMORY;
     return (struct tare_edge){ NULL, 0 };
 }
@@ -112,8 +112,8 @@ static struct tare_edge emit_wide_offset(struct tare_emit *emit, struct tare_are
         if (layer->bias || layer->bias_real) sums[c] += (int64_t)tare_quant_bias_code(layer, scales, c);
         narrow[c] = (int32_t)sums[c];
     }
-    return dtype == TARE_DT_INT32 ? tare_emit_ints(emit, "offset", &p->channel_shape, narrow)
-                                  : tare_emit_longs(emit, "offset", &p->channel_shape, sums);
+    return dtype == TARE_DT_INT32 ? tare_emit_channel_ints(emit, "offset", layer, narrow)
+                                  : tare_emit_channel_longs(emit, "offset", layer, sums);
 }
 
 /* x = 256 h + l + 128 with h and l in int8: two int8 products, as a TPU has no wider integer products. In padding,
@@ -178,7 +178,7 @@ static struct tare_edge emit_real_output(struct tare_emit *emit, const struct ta
                                          struct tare_edge sums, const double *factors, int64_t n_factors) {
     struct tare_edge y = tare_emit_cast(emit, "output/cast", sums, TARE_DT_FLOAT);
     y = tare_emit_binary(emit, "Mul", "output/mul", y,
-                         tare_emit_channels(emit, "output/scale", &layer->product, factors, n_factors));
+                         tare_emit_channels(emit, "output/scale", layer, factors, n_factors));
     if (layer->activation != TARE_ACTIVATION_NONE)
         y = tare_emit_binary(emit, "Maximum", "output/relu", y, tare_emit_f32(emit, "output/zero", 0));
     if (layer->activation == TARE_ACTIVATION_RELU6)
@@ -201,7 +201,7 @@ static struct tare_edge emit_integer_output(struct tare_emit *emit, struct tare_
     if (layer->activation != TARE_ACTIVATION_NONE) low = fmaxf(low, (float)out->zero_point);
     if (layer->activation == TARE_ACTIVATION_RELU6) high = fminf(high, tare_quantize_number(6, out));
     y = tare_emit_binary(emit, "Mul", "requantize/mul", y,
-                         tare_emit_channels(emit, "requantize/factor", &layer->product, factors, n_scales));
+                         tare_emit_channels(emit, "requantize/factor", layer, factors, n_scales));
     y = tare_emit_binary(emit, "AddV2", "requantize/add", y,
                          tare_emit_f32(emit, "requantize/zero_point", (float)out->zero_point));
     y = tare_emit_binary(emit, "Maximum", "requantize/maximum", y, tare_emit_f32(emit, "requantize/low", low));

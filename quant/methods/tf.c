@@ -197,8 +197,7 @@ static struct tare_edge emit_filter(struct tare_emit *emit, struct tare_quant_la
 }
 
 static struct tare_edge emit_filter_scale(struct tare_emit *emit, const struct tare_quant_layer *layer) {
-    return tare_emit_channels(emit, "filter/scale", &layer->product, layer->quantized.scales,
-                              layer->quantized.n_scales);
+    return tare_emit_channels(emit, "filter/scale", layer, layer->quantized.scales, layer->quantized.n_scales);
 }
 
 static struct tare_edge emit_centred(struct tare_emit *emit, const char *name, struct tare_edge q,

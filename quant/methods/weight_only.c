@@ -24,7 +24,7 @@ static tare_status rewrite(struct tare_quant_work *work, struct tare_quant_layer
     } else {
         y = tare_emit_product(&emit, layer, x, tare_emit_weight(&emit, layer), TARE_DT_FLOAT);
         y = tare_emit_binary(&emit, "Mul", "scaled", y,
-                             tare_emit_channels(&emit, "scale", &layer->product, q->scales, q->n_scales));
+                             tare_emit_channels(&emit, "scale", layer, q->scales, q->n_scales));
         y = tare_emit_result(&emit, &layer->product, tare_emit_shift(&emit, layer, y));
     }
     return tare_quant_replace(NULL, &emit, (struct tare_edge){ layer->op, 0 }, y);

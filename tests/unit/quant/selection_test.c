@@ -1,0 +1,333 @@
+/* Weights that are chosen from a stack by an index of run time: experts of rows, the layer of an iteration. */
+#include "support/mini_model.h"
+
+#include "base/arena.h"
+#include "quant/rewrite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COUNT = 4, ROWS = 9, COLUMNS = 8, BATCH = 5 };
+
+/* Makes all numbers positive: the outputs are then the largest ones of their experts and columns. */
+static bool positive;
+
+/* Experts and columns of scales that differ by up to 100: one scale for each expert would leave some columns nothing.
+ */
+static float weight_value(int64_t i) {
+    static const float by_entry[COUNT] = { 0.1f, 3, 0.5f, 10 };
+    const float value = (float)((i * 7919 % 2003) - 1001) / 1000.0f;
+    return (positive ? fabsf(value) : value) * by_entry[i / (ROWS * COLUMNS)] * (i % COLUMNS == 3 ? 10 : 1);
+}
+
+static float input_value(int64_t i) {
+    const float value = (float)((i * 104729 % 1009) - 504) / 504.0f;
+    return positive ? fabsf(value) : value;
+}
+
+static struct tare_edge constant(struct tare_graph *graph, const char *name, const struct tare_shape *shape) {
+    struct tare_tensor tensor;
+    mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, shape));
+    for (int64_t i = 0; i < tensor.elements; i++)
+        TARE_DATA(float, &tensor)[i] = weight_value(i);
+    const struct tare_edge edge = { tare_graph_add_const(graph, name, &tensor), 0 };
+    tare_tensor_reset(&tensor);
+    return edge;
+}
+
+static struct tare_edge stack(struct tare_graph *graph) {
+    const struct tare_shape shape = tare_shape_make(3, COUNT, ROWS, COLUMNS);
+    return constant(graph, "stack", &shape);
+}
+
+static struct tare_edge attr(struct tare_node *node, const char *name, int64_t value) {
+    mini_ok(tare_node_set_int(node, name, value));
+    return mini_done(node);
+}
+
+/* ---- models: y of x and an index ---- */
+
+/* An expert for each row. */
+static struct tare_edge by_row(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_edge w = mini_node(g, "GatherV2", "chosen", 3, stack(g), ids, mini_int(g, "axis", 0));
+    const struct tare_edge row = mini_node(g, "ExpandDims", "row", 2, x, mini_int(g, "one", 1));
+    return mini_node(g, "BatchMatMulV2", "product", 2, row, w);
+}
+
+static struct tare_edge by_einsum(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_edge w = mini_node(g, "GatherV2", "chosen", 3, stack(g), ids, mini_int(g, "axis", 0));
+    struct tare_node *node = mini_open(g, "Einsum", "product", 2, x, w);
+    mini_ok(tare_node_set_string(node, "equation", "bi,bio->bo", 10));
+    return mini_done(node);
+}
+
+/* The second axis chooses, and the product has the chosen axis behind the others. */
+static struct tare_edge by_second_axis(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_shape shape = tare_shape_make(3, ROWS, COUNT, COLUMNS);
+    const struct tare_edge w =
+        mini_node(g, "GatherV2", "chosen", 3, constant(g, "stack", &shape), ids, mini_int(g, "axis", 1));
+    struct tare_node *node = mini_open(g, "Einsum", "product", 2, x, w);
+    mini_ok(tare_node_set_string(node, "equation", "bi,ieo->boe", 11));
+    return mini_done(node);
+}
+
+static struct tare_edge first_id(struct tare_graph *g, struct tare_edge ids) {
+    return mini_node(g, "GatherV2", "first", 3, ids, mini_int(g, "zero", 0), mini_int(g, "axis0", 0));
+}
+
+/* One expert for all rows. */
+static struct tare_edge by_slice(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_edge id = first_id(g, ids), zero = mini_int(g, "none", 0);
+    const struct tare_edge begin = mini_node(g, "Pack", "begin", 3, id, zero, zero);
+    const struct tare_edge w = mini_node(g, "Slice", "chosen", 3, stack(g), begin,
+                                         mini_ints(g, "size", 3, (const int32_t[]){ 1, ROWS, COLUMNS }));
+    const struct tare_edge matrix =
+        mini_node(g, "Reshape", "matrix", 2, w, mini_ints(g, "shape", 2, (const int32_t[]){ ROWS, COLUMNS }));
+    return mini_node(g, "MatMul", "product", 2, x, matrix);
+}
+
+static struct tare_edge by_shrinking(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_edge id = mini_node(g, "Sub", "negative", 2, first_id(g, ids), mini_int(g, "count", COUNT));
+    const struct tare_edge begin = mini_node(g, "Pack", "begin", 1, id);
+    const struct tare_edge end = mini_node(g, "AddV2", "end", 2, begin, mini_ints(g, "one", 1, (const int32_t[]){ 1 }));
+    struct tare_node *node = mini_open(g, "StridedSlice", "chosen", 4, stack(g), begin, end,
+                                       mini_ints(g, "stride", 1, (const int32_t[]){ 1 }));
+    return mini_node(g, "MatMul", "product", 2, x, attr(node, "shrink_axis_mask", 1));
+}
+
+/* A loop over the first three entries: the columns are padded back to rows. */
+static struct tare_edge by_iteration(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    struct tare_graph_model *model = g->model;
+    struct tare_graph *cond = tare_model_add_function(model, "cond"), *body = tare_model_add_function(model, "body");
+    const struct tare_edge i = mini_arg(cond, "i", TARE_DT_INT32);
+    mini_arg(cond, "v", TARE_DT_FLOAT);
+    mini_return(cond, "go", mini_node(cond, "Less", "less", 2, i, mini_int(cond, "steps", 3)));
+    const struct tare_edge k = mini_arg(body, "i", TARE_DT_INT32), v = mini_arg(body, "v", TARE_DT_FLOAT);
+    const struct tare_edge zero = mini_int(body, "none", 0);
+    const struct tare_edge begin = mini_node(body, "Pack", "begin", 3, k, zero, zero);
+    const struct tare_edge w = mini_node(body, "XlaDynamicSlice", "chosen", 3, stack(body), begin,
+                                         mini_ints(body, "size", 3, (const int32_t[]){ 1, ROWS, COLUMNS }));
+    struct tare_node *squeeze = mini_open(body, "Squeeze", "matrix", 1, w);
+    mini_ok(tare_node_set_int_list(squeeze, "squeeze_dims", (const int64_t[]){ 0 }, 1));
+    const struct tare_edge y = mini_node(body, "MatMul", "product", 2, v, mini_done(squeeze));
+    const struct tare_edge sides =
+        mini_node(body, "Reshape", "sides", 2, mini_ints(body, "flat", 4, (const int32_t[]){ 0, 0, 0, ROWS - COLUMNS }),
+                  mini_ints(body, "pairs", 2, (const int32_t[]){ 2, 2 }));
+    (void)ids;
+    mini_return(body, "next", mini_node(body, "AddV2", "next", 2, k, mini_int(body, "one", 1)));
+    mini_return(body, "w", mini_node(body, "Pad", "padded", 2, mini_node(body, "Tanh", "tanh", 1, y), sides));
+    struct tare_node *node = mini_open(g, "StatelessWhile", "loop", 2, mini_int(g, "start", 0), x);
+    mini_ok(tare_node_set_type_list(node, "T", (const int[]){ TARE_DT_INT32, TARE_DT_FLOAT }, 2));
+    mini_ok(tare_node_set_func(node, "cond", "cond"));
+    mini_ok(tare_node_set_func(node, "body", "body"));
+    return mini_output(mini_done(node), 1);
+}
+
+/* ---- checks ---- */
+
+typedef struct tare_edge (*maker)(struct tare_graph *g, struct tare_edge x, struct tare_edge ids);
+
+static tare_status find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                        double *low, double *high) {
+    (void)arg;
+    (void)edge;
+    (void)setting;
+    *low = -1;
+    *high = 1;
+    *found = true;
+    return TARE_OK;
+}
+
+static const struct tare_quant_ranges ranges = { .find = find };
+
+struct fixture {
+    struct tare_graph_model *model;
+    struct tare_edge feeds[2], y;
+    struct tare_arena arena;
+    struct tare_quant_report report;
+};
+
+/* The network in a function that the main graph calls. */
+static void open_fixture(struct fixture *f, maker make) {
+    const struct tare_shape shape = tare_shape_make(2, BATCH, ROWS), of_ids = tare_shape_make(1, BATCH);
+    *f = (struct fixture){ .model = mini_model_new() };
+    struct tare_graph *g = tare_model_add_function(f->model, "f");
+    const struct tare_edge x = mini_arg(g, "x", TARE_DT_FLOAT), ids = mini_arg(g, "ids", TARE_DT_INT32);
+    mini_return(g, "y", make(g, x, ids));
+    f->feeds[0] = mini_placeholder(f->model->main, "x", TARE_DT_FLOAT);
+    f->feeds[1] = mini_placeholder(f->model->main, "ids", TARE_DT_INT32);
+    mini_ok(tare_node_set_shape(f->feeds[0].node, "shape", &shape));
+    mini_ok(tare_node_set_shape(f->feeds[1].node, "shape", &of_ids));
+    f->y = mini_call(f->model->main, "PartitionedCall", "call", g, 2, f->feeds[0], f->feeds[1]);
+}
+
+static void close_fixture(struct fixture *f) {
+    tare_model_free(f->model);
+    tare_arena_free(&f->arena);
+}
+
+/* Quantizes with a plan (NULL: not), asserts one quantized layer, and runs. */
+static struct tare_tensor answer(maker make, const struct tare_quant_plan *plan) {
+    const struct tare_shape shape = tare_shape_make(2, BATCH, ROWS), of_ids = tare_shape_make(1, BATCH);
+    const int32_t ids[BATCH] = { 2, 0, 3, 1, 2 };
+    struct tare_tensor fed[2], result;
+    struct fixture f;
+    open_fixture(&f, make);
+    if (plan) {
+        mini_ok(tare_quantize(&f.report, &f.arena, f.model, &ranges, plan));
+        assert_int_equal(f.report.count, 1); /* the choice of an entry is no layer of its own */
+        if (f.report.outcomes[0].refused) fail_msg("%s", f.report.outcomes[0].refused);
+        assert_int_equal(f.report.outcomes[0].n_weight_scales % (COUNT * COLUMNS), 0);
+    }
+    mini_ok(tare_tensor_new(&fed[0], TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < fed[0].elements; i++)
+        TARE_DATA(float, &fed[0])[i] = input_value(i);
+    mini_ok(tare_tensor_from(&fed[1], TARE_DT_INT32, &of_ids, ids));
+    struct tare_session *session = mini_session(f.model);
+    mini_ok(tare_session_run(session, f.feeds, fed, 2, &f.y, &result, 1, NULL, 0));
+    for (int i = 0; i < 2; i++)
+        tare_tensor_reset(&fed[i]);
+    tare_session_free(session);
+    close_fixture(&f);
+    return result;
+}
+
+/* Each output is near that of the float model, compared with the largest of its expert and column. */
+static void check(maker make, const struct tare_quant_plan *plan, double tolerance) {
+    struct tare_tensor expected = answer(make, NULL), got = answer(make, plan), largest;
+    positive = true;
+    largest = answer(make, NULL);
+    positive = false;
+    assert_true(tare_shape_equal(&expected.shape, &got.shape));
+    for (int64_t i = 0; i < expected.elements; i++) {
+        const double e = (double)TARE_CONST_DATA(float, &expected)[i], g = (double)TARE_CONST_DATA(float, &got)[i];
+        if (!(fabs(g - e) <= tolerance * (double)TARE_CONST_DATA(float, &largest)[i]))
+            fail_msg("%s of %d bits, element %d: %g instead of %g (%g)", plan->setting.method->name, plan->setting.bits,
+                     (int)i, g, e, (double)TARE_CONST_DATA(float, &largest)[i]);
+    }
+    tare_tensor_reset(&expected);
+    tare_tensor_reset(&got);
+    tare_tensor_reset(&largest);
+}
+
+static void check_methods(maker make, double factor) {
+    static const struct tare_quant_method *const methods[] = { &tare_method_weight_only, &tare_method_dynamic,
+                                                               &tare_method_static };
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        const struct tare_quant_plan plan = { .setting.method = methods[i], .min_elements = 1 };
+        check(make, &plan, 0.03 * factor);
+    }
+    check(make,
+          &(struct tare_quant_plan){ .setting = { .method = &tare_method_static, .activation_bits = 16 },
+                                     .min_elements = 1 },
+          0.02 * factor);
+    check(make,
+          &(struct tare_quant_plan){ .setting = { .method = &tare_method_weight_only, .bits = 4 }, .min_elements = 1 },
+          0.3 * factor);
+    check(make,
+          &(struct tare_quant_plan){
+              .setting = { .method = &tare_method_weight_only, .granularity = TARE_PER_BLOCK, .block = 32 },
+              .min_elements = 1 },
+          0.03 * factor);
+}
+
+static void experts_of_rows__have_scales_per_expert_and_column(void **state) {
+    (void)state;
+    check_methods(by_row, 1);
+}
+
+static void einsum_with_chosen_weights__is_a_layer(void **state) {
+    (void)state;
+    check_methods(by_einsum, 1);
+}
+
+static void chosen_axis__may_be_any_axis_of_the_stack(void **state) {
+    (void)state;
+    check_methods(by_second_axis, 2);
+}
+
+static void slice_by_computed_begin__is_a_layer(void **state) {
+    (void)state;
+    check_methods(by_slice, 1);
+}
+
+static void negative_index__counts_from_the_end(void **state) {
+    (void)state;
+    check_methods(by_shrinking, 1);
+}
+
+static void layers_of_a_loop__have_scales_per_iteration(void **state) {
+    (void)state;
+    check_methods(by_iteration, 3);
+}
+
+/* ---- what is no stack of weights ---- */
+
+static struct tare_edge vectors(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_shape shape = tare_shape_make(2, 20, ROWS);
+    const struct tare_edge w =
+        mini_node(g, "GatherV2", "rows", 3, constant(g, "table", &shape), ids, mini_int(g, "axis", 0));
+    struct tare_node *node = mini_open(g, "MatMul", "product", 2, x, w);
+    mini_ok(tare_node_set_bool(node, "transpose_b", true));
+    return mini_done(node);
+}
+
+static void entries_that_are_vectors__stay_a_table(void **state) {
+    const struct tare_quant_plan plan = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    struct fixture f;
+    (void)state;
+    open_fixture(&f, vectors);
+    mini_ok(tare_quantize(&f.report, &f.arena, f.model, &ranges, &plan));
+    assert_int_equal(f.report.count, 2);
+    assert_string_equal(f.report.outcomes[0].op, "GatherV2");
+    assert_null(f.report.outcomes[0].refused);
+    assert_non_null(f.report.outcomes[1].refused);
+    assert_non_null(strstr(f.report.outcomes[1].refused, "the entries of its stack are vectors"));
+    close_fixture(&f);
+}
+
+static struct tare_edge with_other_use(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_edge y = by_row(g, x, ids);
+    mini_return(g, "other", mini_node(g, "Tanh", "tanh", 1, y.node->inputs[1]));
+    return y;
+}
+
+static void entries_with_other_uses__are_also_a_table(void **state) {
+    const struct tare_quant_plan plan = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    struct fixture f;
+    (void)state;
+    open_fixture(&f, with_other_use);
+    mini_ok(tare_quantize(&f.report, &f.arena, f.model, &ranges, &plan));
+    assert_int_equal(f.report.count, 2);
+    assert_int_equal(f.report.quantized, 2);
+    close_fixture(&f);
+}
+
+static void other_op_sets__leave_it_float(void **state) {
+    const struct tare_quant_plan plan = { .setting.method = &tare_method_dynamic,
+                                          .op_set = TARE_OP_SET_TF,
+                                          .min_elements = 1 };
+    struct fixture f;
+    (void)state;
+    open_fixture(&f, by_slice);
+    mini_ok(tare_quantize(&f.report, &f.arena, f.model, NULL, &plan));
+    assert_int_equal(f.report.quantized, 0);
+    assert_non_null(strstr(f.report.outcomes[0].refused, "only the op set xla has"));
+    close_fixture(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(experts_of_rows__have_scales_per_expert_and_column),
+        cmocka_unit_test(einsum_with_chosen_weights__is_a_layer),
+        cmocka_unit_test(chosen_axis__may_be_any_axis_of_the_stack),
+        cmocka_unit_test(slice_by_computed_begin__is_a_layer),
+        cmocka_unit_test(negative_index__counts_from_the_end),
+        cmocka_unit_test(layers_of_a_loop__have_scales_per_iteration),
+        cmocka_unit_test(entries_that_are_vectors__stay_a_table),
+        cmocka_unit_test(entries_with_other_uses__are_also_a_table),
+        cmocka_unit_test(other_op_sets__leave_it_float),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
