@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/strbuf.h"
+#include "datasets/data_file.h"
 #include "datasets/npy.h"
 #include "eval/function_signature.h"
 #include "eval/model_inputs.h"
@@ -43,12 +44,12 @@ tare_status tare_run_arrays_read(struct tare_run_arrays *out, const struct tare_
     out->values = tare_calloc(inputs->count + 1, sizeof *out->values);
     if (!out->keys || !out->values) return TARE_NO_MEMORY;
     for (size_t i = 0; i < inputs->count; i++) {
-        const char *equals = strchr(inputs->items[i], '=');
+        const char *file = tare_data_array_file(inputs->items[i]);
         char *key = tare_strdup(inputs->items[i]);
         if (!key) return TARE_NO_MEMORY;
-        key[equals - inputs->items[i]] = '\0';
+        key[file - inputs->items[i] - 1] = '\0';
         out->keys[out->count++] = key;
-        TARE_TRY(tare_npy_read(&out->values[i], equals + 1));
+        TARE_TRY(tare_npy_read(&out->values[i], file));
     }
     return TARE_OK;
 }

@@ -123,14 +123,64 @@ bool tare_data_is_arrays(const char *path) {
     return strncmp(path, TARE_DATA_ARRAYS, strlen(TARE_DATA_ARRAYS)) == 0;
 }
 
+const char *tare_data_array_file(const char *item) {
+    const size_t size = strcspn(item, ",");
+    char *text = tare_strdup(item); /* without memory the first sign counts */
+    const char *file = NULL;
+    if (text) text[size] = '\0';
+    for (size_t at = size; at-- > 0;)
+        if (item[at] == '=') file = item + at + 1;
+    for (size_t at = 0; text && at < size; at++) {
+        if (item[at] != '=' || tare_file_kind_of(text + at + 1) == TARE_FILE_NONE) continue;
+        file = item + at + 1;
+        break;
+    }
+    tare_free(text);
+    return file;
+}
+
 const char *tare_data_arrays_name(size_t *length, const char *path, size_t i) {
     const char *item = path + strlen(TARE_DATA_ARRAYS);
     for (; i > 0 && item; i--) {
         item = strchr(item, ',');
         if (item) item++;
     }
-    if (item) *length = strcspn(item, "=");
+    if (item) *length = (size_t)(tare_data_array_file(item) - item) - 1;
     return item;
+}
+
+/* Of a folder without images: its files, but for hidden ones and markers such as _SUCCESS. */
+static tare_status add_folder(struct tare_file_list *files, const char *folder) {
+    struct tare_file_list names = { 0 };
+    tare_status status = tare_file_list(&names, folder);
+    for (size_t i = 0; i < names.count && status == TARE_OK; i++) {
+        char *path = tare_path_join(folder, names.names[i]);
+        if (!path || (*names.names[i] != '.' && *names.names[i] != '_' && !tare_file_list_add(files, path)))
+            status = TARE_NO_MEMORY;
+        tare_free(path);
+    }
+    tare_file_list_free(&names);
+    return status;
+}
+
+tare_status tare_data_files_add(struct tare_file_list *files, const char *path) {
+    struct tare_file_list found = { 0 };
+    tare_status status = TARE_OK;
+    if (strcmp(path, "-") == 0 || tare_data_is_arrays(path))
+        return tare_file_list_add(files, path) ? TARE_OK : TARE_NO_MEMORY;
+    TARE_CHECK(tare_file_glob(&found, path));
+    for (size_t i = 0; i < found.count; i++) {
+        const char *name = found.names[i];
+        bool has_images = true;
+        if (tare_file_kind_of(name) == TARE_FILE_DIRECTORY) TARE_CHECK(tare_image_folder_check(&has_images, name));
+        if (!has_images)
+            TARE_CHECK(add_folder(files, name));
+        else if (!tare_file_list_add(files, name))
+            TARE_CHECK(TARE_NO_MEMORY);
+    }
+done:
+    tare_file_list_free(&found);
+    return status;
 }
 
 tare_status tare_data_files_check(const struct tare_file_list *files) {
@@ -149,15 +199,15 @@ static tare_status join_listed(struct tare_data_file *file, char *list) {
     const char **names = tare_calloc(2 * count, sizeof *names);
     tare_status status = names ? TARE_OK : TARE_NO_MEMORY;
     for (char *item = list, *next; item && status == TARE_OK; item = next, at++) {
-        char *equals = strchr(item, '=');
         next = strchr(item, ',');
         if (next) *next++ = '\0';
-        if (!equals || (next && equals > next)) {
+        char *path = (char *)(uintptr_t)tare_data_array_file(item);
+        if (!path) {
             status = TARE_FAIL(TARE_INVALID_ARGUMENT, "'%s' (expected NAME=FILE.npy)", item);
         } else {
-            *equals = '\0';
+            path[-1] = '\0';
             names[at] = item;
-            names[count + at] = equals + 1;
+            names[count + at] = path;
         }
     }
     if (status == TARE_OK) status = tare_array_file_join(&file->arrays, names, names + count, at);

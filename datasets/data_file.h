@@ -11,9 +11,15 @@ struct tare_data_file;
 /* Instead of a path: "arrays:NAME=FILE.npy,NAME=FILE.npy" are NPY files with equal numbers of rows, joined into records
  * with one key per file. */
 #define TARE_DATA_ARRAYS "arrays:"
+/* Appends what a path stands for: the files of a pattern, those of a folder that contains neither images nor folders,
+ * or itself. */
+tare_status tare_data_files_add(struct tare_file_list *files, const char *path) TARE_WARN_UNUSED;
 /* TARE_USAGE if standard input is among the files more than once: its second reader would find it empty. */
 tare_status tare_data_files_check(const struct tare_file_list *files) TARE_WARN_UNUSED;
 bool tare_data_is_arrays(const char *path);
+/* Where FILE begins in "NAME=FILE.npy", up to a comma; NULL: nowhere. A name may contain "=": of several, the first is
+ * taken after which a file of that name exists, or else the first. */
+const char *tare_data_array_file(const char *item);
 /* The name of array `i` of such a path, not terminated, and its length; NULL after the last one. */
 const char *tare_data_arrays_name(size_t *length, const char *path, size_t i);
 

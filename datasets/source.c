@@ -56,10 +56,7 @@ static tare_status decode_record(struct tare_sample *out, const struct tare_sour
 static tare_status add_files(struct tare_source *source, const char *const *paths, size_t n_paths) {
     for (size_t i = 0; i < n_paths; i++) {
         TARE_TRY(tare_foreign_path_check(paths[i]));
-        if (strcmp(paths[i], "-") != 0 && !tare_data_is_arrays(paths[i]))
-            TARE_TRY(tare_file_glob(&source->files, paths[i]));
-        else if (!tare_file_list_add(&source->files, paths[i]))
-            return TARE_NO_MEMORY;
+        TARE_TRY(tare_data_files_add(&source->files, paths[i]));
     }
     if (!source->files.count) return TARE_FAIL(TARE_NOT_FOUND, "no data files");
     TARE_TRY(tare_data_files_check(&source->files));

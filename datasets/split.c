@@ -186,7 +186,7 @@ static tare_status list_files(struct splitter *s, const char *const *paths, size
     for (size_t i = 0; i < n_paths; i++) {
         if (strcmp(paths[i], "-") == 0)
             return TARE_FAIL(TARE_USAGE, "standard input cannot be split: the files are read twice");
-        TARE_TRY(tare_file_glob(&s->files, paths[i]));
+        TARE_TRY(tare_data_files_add(&s->files, paths[i]));
     }
     for (size_t i = 0; i < s->files.count; i++)
         TARE_TRY(check_format(s->files.names[i]));

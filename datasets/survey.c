@@ -296,7 +296,7 @@ tare_status tare_survey_files(struct tare_survey *out, const char *const *paths,
     tare_status status = TARE_OK;
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < n_paths && status == TARE_OK; i++)
-        status = tare_file_glob(&files, paths[i]);
+        status = tare_data_files_add(&files, paths[i]);
     if (status == TARE_OK) status = tare_data_files_check(&files);
     out->files = TARE_NEW_ARRAY(&out->arena, struct tare_survey_file, files.count + 1);
     if (!out->files && status == TARE_OK) status = TARE_NO_MEMORY;

@@ -34,19 +34,16 @@ const struct tare_option tare_input_rows[] = {
     { 0 },
 };
 
-static bool same_name(const char *a, const char *b) {
-    const size_t length = strcspn(a, "=");
-    return length == strcspn(b, "=") && memcmp(a, b, length) == 0;
-}
-
 tare_status tare_input_files_check(const struct tare_option_list *given) {
     for (size_t i = 0; i < given->count; i++) {
-        const char *item = given->items[i], *equals = strchr(item, '=');
-        if (!equals || equals == item || !equals[1])
+        const char *item = given->items[i], *file = tare_data_array_file(item);
+        if (!file || file == item + 1 || !*file)
             return TARE_FAIL(TARE_USAGE, "--input %s: expected NAME=FILE.npy", item);
+        const size_t named = (size_t)(file - item); /* with the sign */
         for (size_t k = 0; k < i; k++)
-            if (same_name(given->items[k], item))
-                return TARE_FAIL(TARE_USAGE, "--input %.*s is given twice", (int)(equals - item), item);
+            if (strncmp(given->items[k], item, named) == 0 &&
+                tare_data_array_file(given->items[k]) == given->items[k] + named)
+                return TARE_FAIL(TARE_USAGE, "--input %.*s is given twice", (int)named - 1, item);
     }
     return TARE_OK;
 }

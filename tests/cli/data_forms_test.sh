@@ -29,6 +29,23 @@ with open('glyphs.csv', 'w') as file:
 "$tare" run "$model" --data images.npy --output-dir bare --quiet >/dev/null || fail "run --data images.npy: $?"
 cmp expected/probabilities.npy bare/probabilities.npy || fail "a bare .npy gives other outputs"
 
+# ---- a folder of record files, in byte order, without markers ----
+mkdir parts
+cp both.npz parts/b.npz
+"$python" -c "import numpy; numpy.savez('parts/a.npz', image=numpy.load('images.npy')[:3], label=numpy.load('labels.npy')[:3])"
+touch parts/_SUCCESS parts/.crc
+"$tare" calibrate "$model" --data parts -o parts.calib --quiet 2>log || fail "calibrate --data FOLDER: $(cat log)"
+grep -q '"records": 43' <<<"$("$tare" show parts.calib --json)" || fail "a folder of record files has other records"
+mkdir empty
+expect 1 "empty: no images" "$tare" calibrate "$model" --data empty -o none.calib
+
+# ---- names of inputs, and of files, that contain an equals sign ----
+cp images.npy 'a=b.npy'
+"$tare" run "$model" --input 'image=a=b.npy' --output-dir signs --quiet >/dev/null || fail "run --input image=a=b.npy: $?"
+cmp expected/probabilities.npy signs/probabilities.npy || fail "a file with an equals sign gives other outputs"
+expect 2 "--input x=y: unknown input" "$tare" calibrate "$model" --input 'x=y=images.npy' --input image=images.npy -o none.calib
+expect 2 "--input x=y is given twice" "$tare" calibrate "$model" --input 'x=y=images.npy' --input 'x=y=labels.npy' -o none.calib
+
 # ---- --input of calibrate and compare ----
 "$tare" calibrate "$model" --input image=images.npy -o input.calib --quiet 2>log || fail "calibrate --input: $(cat log)"
 grep -q '"records": 40' <<<"$("$tare" show input.calib --json)" || fail "calibrate --input has other records"
