@@ -365,18 +365,12 @@ static tare_status add_pass(struct tare_comparison_row **out, struct tare_compar
     return TARE_OK;
 }
 
-tare_status tare_comparison_pass_add(struct tare_comparison_row **out, struct tare_comparison_pass *pass,
-                                     const struct tare_graph_model *model, double seconds) {
-    int64_t bytes;
-    TARE_TRY(tare_model_weight_bytes(&bytes, model));
-    return add_pass(out, pass, bytes, seconds);
-}
-
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                 const struct tare_graph_model *model, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, const char *label) {
     struct tare_comparison_pass pass;
     struct tare_session **sessions;
+    int64_t bytes;
     int threads;
     double seconds;
     tare_status status;
@@ -388,7 +382,8 @@ tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_co
     if (status == TARE_OK) status = run_pass(&pass, sessions, threads, signature, options);
     seconds = tare_clock_seconds() - seconds;
     tare_sessions_free(sessions, threads);
-    if (status == TARE_OK) status = tare_comparison_pass_add(out, &pass, model, seconds);
+    if (status == TARE_OK) status = tare_model_weight_bytes(&bytes, model);
+    if (status == TARE_OK) status = add_pass(out, &pass, bytes, seconds);
     if (status == TARE_OK && comparison->n_rows == 1) status = tare_measure_check_requested(comparison);
     tare_comparison_pass_end(&pass);
     return status;

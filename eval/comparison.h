@@ -141,9 +141,6 @@ tare_status tare_comparison_pass_record(struct tare_comparison_pass *pass, const
                                         const struct tare_tensor *outputs) TARE_WARN_UNUSED;
 /* Frees the figures (not those of a pass whose outputs a row has taken). */
 void tare_comparison_pass_end(struct tare_comparison_pass *pass);
-/* Adds the row of a pass over all records, which then owns the figures. `seconds`: of its runs. */
-tare_status tare_comparison_pass_add(struct tare_comparison_row **out, struct tare_comparison_pass *pass,
-                                     const struct tare_graph_model *model, double seconds) TARE_WARN_UNUSED;
 /* Bytes of the model's constants and variables. */
 tare_status tare_model_weight_bytes(int64_t *bytes, const struct tare_graph_model *model) TARE_WARN_UNUSED;
 

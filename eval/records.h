@@ -1,5 +1,4 @@
-/* Records that run through a signature: bound to its feeds, joined on axis 0, with the outputs split again. Shared by
- * eval/runner.c and eval/prefix_cache/prefix_cache.c. */
+/* Records that run through a signature: bound to its feeds, joined on axis 0, with the outputs split again. */
 #ifndef TARE_EVAL_RECORDS_H
 #define TARE_EVAL_RECORDS_H
 

@@ -1,6 +1,5 @@
 /* Layer-by-layer sensitivity. With n quantized layers, 3 n + 1 models are measured against float: each layer quantized
- * alone, all layers but one, and, in order of their noise alone, the worst 1, 2, … n layers kept in float. Consecutive
- * models differ in few layers, so they run as a set (eval/model_set.h), which computes only what differs. */
+ * alone, all layers but one, and, in order of their noise alone, the worst 1, 2, … n layers kept in float. */
 #include "eval/sensitivity.h"
 #include "base/clock.h"
 #include "base/progress.h"
@@ -8,7 +7,6 @@
 #include "eval/model_inputs.h"
 #include "base/strbuf.h"
 #include "eval/measure.h"
-#include "eval/model_set.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,13 +22,12 @@ void tare_sensitivity_free(struct tare_sensitivity *sensitivity) {
 struct choice {
     const struct tare_sensitive_layer *layers;
     size_t count;
-    enum { ALL, NONE, ONLY, BUT, AFTER } how; /* only layer `at`; all but it; all after it */
+    enum { ALL, ONLY, BUT, AFTER } how; /* only layer `at`; all but it; all after it */
     size_t at;
 };
 
 static bool expected(void *arg, const struct tare_graph *graph, const struct tare_node *op) {
     const struct choice *choice = arg;
-    if (choice->how == NONE) return false;
     for (size_t i = 0; i < choice->count; i++) {
         if (strcmp(choice->layers[i].node, op->name) != 0 || strcmp(choice->layers[i].function, graph->name) != 0)
             continue;
@@ -83,7 +80,7 @@ struct tare_sensitivity_figures tare_sensitivity_figures_of(const struct tare_co
 }
 
 /* The model as loaded, without preparation. */
-static tare_status run_float(struct tare_comparison_row **row, bool *stateful, struct measuring *m) {
+static tare_status run_float(struct tare_comparison_row **row, struct measuring *m) {
     const struct tare_sensitivity_task *task = m->task;
     const struct tare_signature *signature;
     struct tare_graph_model *model;
@@ -91,31 +88,27 @@ static tare_status run_float(struct tare_comparison_row **row, bool *stateful, s
     TARE_TRY(tare_saved_model_load(&model, task->source->model,
                                    &(struct tare_saved_model_options){ .ops = task->source->ops }));
     TARE_CHECK(tare_pick_signature(&signature, model, task->signature));
-    TARE_CHECK(tare_comparison_add(row, &m->comparison, model, signature, task->runner, task->label));
-    status = tare_session_state_ops(stateful, model, signature, NULL);
+    status = tare_comparison_add(row, &m->comparison, model, signature, task->runner, task->label);
 done:
     tare_model_free(model);
     return status;
 }
 
-static tare_status take_float(struct tare_comparison_row **row, bool *stateful, struct measuring *m) {
+static tare_status take_float(struct tare_comparison_row **row, struct measuring *m) {
     const struct tare_sensitivity_task *task = m->task;
     const struct tare_signature *signature;
     const struct tare_graph_model *model;
     TARE_TRY(tare_variant_source_prepared(&model, task->source));
     TARE_TRY(tare_pick_signature(&signature, model, task->signature));
-    TARE_TRY(tare_session_state_ops(stateful, model, signature, NULL));
     return tare_comparison_add_known(row, &m->comparison, task->known, signature, task->runner, task->label);
 }
 
 static tare_status measure_float(struct measuring *m) {
     struct tare_comparison_row *row;
-    bool stateful;
-    TARE_TRY(m->task->known ? take_float(&row, &stateful, m) : run_float(&row, &stateful, m));
+    TARE_TRY(m->task->known ? take_float(&row, m) : run_float(&row, m));
     m->out->float_model = tare_sensitivity_figures_of(&m->comparison, row->outputs);
     m->out->records = m->comparison.records;
     m->out->n_outputs = m->comparison.n_outputs;
-    m->out->whole |= stateful;
     return TARE_OK;
 }
 
@@ -171,49 +164,20 @@ static tare_status find_layers(struct measuring *m) {
     return status;
 }
 
-/* ---- measuring several models ---- */
-
-/* The models of a set and the places of their figures (NULL: the model is silent). */
-struct probes {
-    struct measuring *m;
-    struct choice *choices;
-    struct tare_sensitivity_figures **figures;
-    bool *is_silent;
-    size_t count;
-};
-
-static tare_status make_probe(void *arg, struct tare_graph_model **out, size_t number) {
-    struct probes *probes = arg;
+static tare_status measure(struct tare_sensitivity_figures *out, struct measuring *m, struct choice *choice) {
+    const struct tare_sensitivity_task *task = m->task;
+    const struct tare_signature *signature;
+    struct tare_comparison_row *row;
     struct tare_arena arena = { 0 };
-    tare_status status = make(out, probes->m, &probes->choices[number], NULL, &arena);
+    struct tare_graph_model *model = NULL;
+    tare_status status;
+    TARE_CHECK(make(&model, m, choice, NULL, &arena));
+    TARE_CHECK(tare_pick_signature(&signature, model, task->signature));
+    TARE_CHECK(tare_comparison_add(&row, &m->comparison, model, signature, task->runner, task->label));
+    *out = tare_sensitivity_figures_of(&m->comparison, row->outputs);
+done:
+    tare_model_free(model);
     tare_arena_free(&arena);
-    return status;
-}
-
-static void note_figures(void *arg, size_t number, const struct tare_metrics *outputs) {
-    const struct probes *probes = arg;
-    *probes->figures[number] = tare_sensitivity_figures_of(&probes->m->comparison, outputs);
-}
-
-static tare_status measure(struct probes *probes) {
-    const struct tare_sensitivity_task *task = probes->m->task;
-    struct tare_sensitivity *out = probes->m->out;
-    const struct tare_model_set set = { .count = probes->count,
-                                        .make = make_probe,
-                                        .measured = note_figures,
-                                        .is_silent = probes->is_silent,
-                                        .arg = probes,
-                                        .comparison = &probes->m->comparison,
-                                        .signature = task->signature,
-                                        .label = task->label,
-                                        .runner = task->runner,
-                                        .memory = task->memory };
-    struct tare_model_set_report report = { out->whole, out->kept_bytes, out->run_nodes, out->whole_nodes };
-    const tare_status status = tare_model_set_measure(&report, &set);
-    out->whole = report.whole;
-    out->kept_bytes = report.kept_bytes;
-    out->run_nodes = report.nodes;
-    out->whole_nodes = report.whole_nodes;
     return status;
 }
 
@@ -228,52 +192,21 @@ static int by_loss(const void *a, const void *b) {
     return order ? order : strcmp(x->node, y->node);
 }
 
-static void add_probe(struct probes *probes, const struct choice *from, int how, size_t at,
-                      struct tare_sensitivity_figures *figures) {
-    const size_t number = probes->count++;
-    probes->choices[number] = *from;
-    probes->choices[number].how = how;
-    probes->choices[number].at = at;
-    probes->figures[number] = figures;
-    probes->is_silent[number] = !figures;
-}
-
-static tare_status open_probes(struct probes *probes, struct tare_arena *arena, size_t most) {
-    probes->choices = TARE_NEW_ARRAY(arena, struct choice, most);
-    probes->figures = TARE_NEW_ARRAY(arena, struct tare_sensitivity_figures *, most);
-    probes->is_silent = TARE_NEW_ARRAY(arena, bool, most);
-    return probes->choices && probes->figures && probes->is_silent ? TARE_OK : TARE_NO_MEMORY;
-}
-
-/* Models that share most with each other follow each other: a layer alone shares with the float model, all but one with
- * the quantized model, and k worst layers in float with k - 1. */
 static tare_status measure_layers(struct measuring *m) {
     struct tare_sensitivity *out = m->out;
-    const struct choice choice = { .layers = out->layers, .count = out->count };
-    struct tare_arena arena = { 0 };
-    struct probes probes = { .m = m };
-    tare_status status = open_probes(&probes, &arena, 2 * out->count + 2);
-    if (status != TARE_OK) goto done;
-    add_probe(&probes, &choice, NONE, 0, NULL);
-    for (size_t i = 0; i < out->count; i++)
-        add_probe(&probes, &choice, ONLY, i, &out->layers[i].alone);
-    if (m->task->alone_only) {
-        status = measure(&probes);
-        goto done;
-    }
-    add_probe(&probes, &choice, ALL, 0, &out->all);
-    for (size_t i = 0; i < out->count; i++)
-        add_probe(&probes, &choice, BUT, i, &out->layers[i].restored);
-    TARE_CHECK(measure(&probes));
+    struct choice choice = { .layers = out->layers, .count = out->count, .how = ONLY };
+    for (choice.at = 0; choice.at < out->count; choice.at++)
+        TARE_TRY(measure(&out->layers[choice.at].alone, m, &choice));
+    if (m->task->alone_only) return TARE_OK;
+    TARE_TRY(measure(&out->all, m, &(struct choice){ .how = ALL }));
+    choice.how = BUT;
+    for (choice.at = 0; choice.at < out->count; choice.at++)
+        TARE_TRY(measure(&out->layers[choice.at].restored, m, &choice));
     qsort(out->layers, out->count, sizeof *out->layers, by_loss);
-    probes.count = 0;
-    add_probe(&probes, &choice, NONE, 0, NULL);
-    for (size_t i = 0; i < out->count; i++)
-        add_probe(&probes, &choice, AFTER, i, &out->layers[i].kept);
-    status = measure(&probes);
-done:
-    tare_arena_free(&arena);
-    return status;
+    choice.how = AFTER;
+    for (choice.at = 0; choice.at < out->count; choice.at++)
+        TARE_TRY(measure(&out->layers[choice.at].kept, m, &choice));
+    return TARE_OK;
 }
 
 tare_status tare_sensitivity_measure(struct tare_sensitivity *out, const struct tare_sensitivity_task *task) {

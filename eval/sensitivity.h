@@ -49,9 +49,6 @@ struct tare_sensitivity {
     struct tare_sensitivity_figures float_model, all; /* the float model; all layers quantized */
     struct tare_sensitive_layer *layers;              /* the worst first: by SQNR alone, then by name */
     size_t count;
-    bool whole; /* every model ran completely, because it keeps state or its outputs cannot be split by records */
-    int64_t kept_bytes;             /* peak bytes of kept activations */
-    int64_t run_nodes, whole_nodes; /* nodes that ran, and nodes that complete runs would have run */
     double seconds;
 };
 
@@ -68,12 +65,9 @@ struct tare_sensitivity_task {
     int threads;
     bool quiet;      /* no progress */
     bool alone_only; /* only `alone` is measured */
-    int64_t memory;  /* bytes for activations that are kept and fed to later models (eval/prefix_cache/prefix_cache.h);
-                        0: one  gigabyte; negative: every model runs completely. The figures do not depend on it */
 };
 
-/* Measures 3 n + 1 models for n layers, each from the first layer that differs from the models before it. The caller
- * frees `out`, also after a failure. */
+/* Measures 3 n + 1 models for n layers. The caller frees `out`, also after a failure. */
 tare_status tare_sensitivity_measure(struct tare_sensitivity *out,
                                      const struct tare_sensitivity_task *task) TARE_WARN_UNUSED;
 void tare_sensitivity_free(struct tare_sensitivity *sensitivity);

@@ -1,11 +1,10 @@
 /* Builds the variants of one model, for comparisons, sensitivity measurements and searches. What variants share is
- * decided here and in three places that this file brings together:
+ * decided here and in two places that this file brings together:
  *
  *   the prepared model       loaded and prepared once; each variant is made from a clone (graph/clone.h), which shares
  *                            the constants
  *   integer weights          by constant and settings, up to 256 MiB (quant/weight_store.h)
  *   activation ranges        by tensor and algorithm, in the calibration (calib/algorithm.h)
- *   outputs of first layers  of models that run together: eval/prefix_cache/prefix_cache.h
  *
  * A variant is the same as one made from the model's files. */
 #ifndef TARE_EVAL_VARIANT_SOURCE_H

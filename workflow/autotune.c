@@ -23,7 +23,6 @@
 #include "eval/logits.h"
 #include "eval/measure.h"
 #include "eval/model_inputs.h"
-#include "eval/model_set.h"
 #include "workflow/calibration_data.h"
 
 #include <math.h>
@@ -244,44 +243,21 @@ static tare_status explain_as_all(struct tare_autotune_search *c, struct tare_au
     return layer->why ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static tare_status make_alone(void *arg, struct tare_graph_model **out, size_t number) {
-    struct tare_autotune_search *c = arg;
+/* Each layer alone quantized. */
+static tare_status measure_alone(struct tare_autotune_search *c, struct tare_autotune_layer *layer) {
     const struct tare_signature *signature;
-    tare_status status = tare_autotune_model(out, c, &c->out->layers[number]);
-    if (status == TARE_OK) status = tare_pick_signature(&signature, *out, c->task->signature);
-    if (status == TARE_OK) status = tare_model_return_logits(*out, signature->key);
-    if (status == TARE_OK) return TARE_OK;
-    tare_model_free(*out);
-    *out = NULL;
+    struct tare_comparison_row *row;
+    struct tare_graph_model *model = NULL;
+    tare_status status;
+    TARE_CHECK(tare_autotune_model(&model, c, layer));
+    TARE_CHECK(tare_pick_signature(&signature, model, c->task->signature));
+    TARE_CHECK(tare_model_return_logits(model, signature->key));
+    TARE_CHECK(tare_pick_signature(&signature, model, c->task->signature));
+    TARE_CHECK(tare_comparison_add(&row, &c->comparison, model, signature, &c->runner, ""));
+    layer->alone_db = tare_worst_sqnr_db(NULL, &c->comparison, row->outputs);
+done:
+    tare_model_free(model);
     return status;
-}
-
-static void note_alone(void *arg, size_t number, const struct tare_metrics *outputs) {
-    struct tare_autotune_search *c = arg;
-    c->out->layers[number].alone_db = tare_worst_sqnr_db(NULL, &c->comparison, outputs);
-}
-
-/* Each layer alone quantized. Dynamic models run completely, in batches in which each record has its own range. */
-static tare_status measure_alone(struct tare_autotune_search *c) {
-    const struct tare_quant_method *method = c->task->variant->plan.setting.method;
-    const bool is_dynamic = method->integer_inputs && !method->needs_ranges;
-    const struct tare_model_set set = { .count = c->out->count,
-                                        .make = make_alone,
-                                        .measured = note_alone,
-                                        .arg = c,
-                                        .comparison = &c->comparison,
-                                        .signature = c->task->signature,
-                                        .label = "",
-                                        .runner = &c->runner,
-                                        .memory = is_dynamic ? -1 : c->task->memory };
-    struct tare_model_set_report report = { 0 };
-    const struct tare_graph_model *model;
-    const struct tare_signature *signature;
-    TARE_TRY(tare_variant_source_prepared(&model, c->task->source));
-    TARE_TRY(tare_pick_signature(&signature, model, c->task->signature));
-    TARE_TRY(tare_session_state_ops(&report.whole, model, signature, NULL));
-    c->out->models += (int)c->out->count;
-    return tare_model_set_measure(&report, &set);
 }
 
 static tare_status choose_exceptions(struct tare_autotune_search *c) {
@@ -291,7 +267,9 @@ static tare_status choose_exceptions(struct tare_autotune_search *c) {
     if (!c->common) return TARE_NO_MEMORY;
     for (size_t i = 0; i < out->count; i++)
         c->common[i] = out->layers[i];
-    TARE_TRY(measure_alone(c));
+    out->models += (int)out->count;
+    for (size_t i = 0; i < out->count; i++)
+        TARE_TRY(measure_alone(c, &out->layers[i]));
     for (size_t i = 0; i < out->count; i++)
         noise += noise_of(&out->layers[i]);
     for (size_t i = 0; i < out->count; i++) {

@@ -22,7 +22,6 @@ struct tare_autotune_task {
     int metric;                               /* 1 + enum tare_measure_kind; 0: inferred */
     bool may_lack_measure;                    /* samples without data for target_key and metric: the SQNR decides */
     const volatile sig_atomic_t *interrupted; /* NULL: never */
-    int64_t memory;                           /* of struct tare_model_set, for models of which one layer is quantized */
     int threads;
     bool quiet;
 };

@@ -63,14 +63,6 @@ const struct tare_variant *tare_workflow_compare_first_quantizing(const struct t
     return NULL;
 }
 
-/* Runs the model, unless it has run with others (`made`; NULL: it has not). */
-static tare_status run_row(struct tare_comparison_row **row, struct tare_compare_job *c,
-                           const struct tare_graph_model *model, const struct tare_signature *signature,
-                           struct tare_made_variant *made) {
-    if (made && made->measured) return tare_comparison_pass_add(row, &made->pass, model, made->seconds);
-    return tare_comparison_add(row, &c->result, model, signature, &c->runner, c->options->label);
-}
-
 /* Layers of 16 bits that neither the plan nor a rule of it requests. */
 static int64_t count_widened(const struct tare_quant_report *report, const struct tare_variant *variant) {
     int64_t count = 0;
@@ -81,14 +73,13 @@ static int64_t count_widened(const struct tare_quant_report *report, const struc
 }
 
 static tare_status add_row(struct tare_compare_job *c, struct tare_graph_model *model,
-                           const struct tare_variant *variant, const struct tare_quant_report *report,
-                           struct tare_made_variant *made) {
+                           const struct tare_variant *variant, const struct tare_quant_report *report) {
     const bool first = variant->plan.setting.method && variant == tare_workflow_compare_first_quantizing(c);
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
     TARE_TRY(tare_pick_signature(&signature, model, c->options->signature));
     if (!c->result.signature) c->result.signature = tare_arena_strdup(&c->result.arena, signature->key);
-    TARE_TRY(run_row(&row, c, model, signature, made));
+    TARE_TRY(tare_comparison_add(&row, &c->result, model, signature, &c->runner, c->options->label));
     row->method = variant->name;
     row->algorithm = tare_variant_algorithm(&c->result.arena, variant);
     row->granularity = tare_variant_granularity(&c->result.arena, variant);
@@ -118,7 +109,7 @@ static tare_status estimate_prepared(struct tare_compare_job *c, struct tare_com
 /* The model as loaded, without preparation. */
 static tare_status compare_float(struct tare_compare_job *c) {
     const struct tare_quant_report none = { 0 };
-    TARE_TRY(add_row(c, c->loaded, &c->variants.variants[0], &none, NULL));
+    TARE_TRY(add_row(c, c->loaded, &c->variants.variants[0], &none));
     tare_model_free(c->loaded);
     c->loaded = NULL;
     TARE_TRY(estimate_prepared(c, &c->result.rows[0]));
@@ -156,14 +147,23 @@ static tare_status note_warnings(struct tare_compare_job *c, const struct tare_q
     return row->n_warnings == report->n_warnings ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* Drops `made`. */
-static tare_status compare_variant(struct tare_compare_job *c, const struct tare_variant *variant,
-                                   struct tare_made_variant *made) {
-    tare_status status = tare_workflow_compare_make(made, c, variant);
-    if (status == TARE_OK) status = add_row(c, made->model, variant, &made->report, made);
-    if (status == TARE_OK) status = note_warnings(c, &made->report);
-    if (status == TARE_OK) status = explain(c, variant, &made->report);
-    tare_workflow_compare_drop(made);
+static tare_status compare_variant(struct tare_compare_job *c, const struct tare_variant *variant) {
+    struct tare_variant warning = *variant;
+    struct tare_graph_model *model;
+    struct tare_quant_report report;
+    struct tare_arena arena = { 0 };
+    tare_status status;
+    warning.plan.warns = true;
+    warning.plan.quiet = c->task->quiet;
+    warning.plan.threads = c->result.threads;
+    status = tare_variant_source_make(&model, &report, &arena, &c->source, &warning, c->calibration);
+    if (status == TARE_OK) {
+        status = add_row(c, model, variant, &report);
+        if (status == TARE_OK) status = note_warnings(c, &report);
+        if (status == TARE_OK) status = explain(c, variant, &report);
+        tare_model_free(model);
+    }
+    tare_arena_free(&arena);
     return tare_error_prefix(status, "%s", variant->name);
 }
 
@@ -182,12 +182,10 @@ static tare_status compare_automatic(struct tare_compare_job *c) {
                                                   .metric = c->options->metric,
                                                   .may_lack_measure = true,
                                                   .interrupted = task->interrupted,
-                                                  .memory = tare_workflow_compare_memory(c->options),
                                                   .threads = c->result.threads,
                                                   .quiet = task->quiet };
-    struct tare_made_variant made = { 0 };
     TARE_TRY(tare_workflow_autotune_choose(&c->automatic, &automatic));
-    return compare_variant(c, &c->automatic.variant, &made);
+    return compare_variant(c, &c->automatic.variant);
 }
 
 static struct tare_progress *new_progress(const struct tare_compare_job *c, int64_t total) {
@@ -252,37 +250,16 @@ static bool stops(const struct tare_compare_job *c) {
 }
 
 /* A model that fails is listed with its error. */
-static tare_status compare_one_by_one(struct tare_compare_job *c, struct tare_made_variant *made) {
+static tare_status compare_variants(struct tare_compare_job *c) {
     for (size_t i = 1; i < c->variants.count && !stops(c); i++) {
         struct tare_variant *variant = &c->variants.variants[i];
-        const tare_status status = variant->refused ? TARE_OK : compare_variant(c, variant, &made[i]);
+        const tare_status status = variant->refused ? TARE_OK : compare_variant(c, variant);
         const char *text;
         if (status == TARE_OK) continue;
         TARE_TRY(note_failure(&text, c, status));
         TARE_TRY(tare_workflow_compare_skip(c, variant, text));
     }
     return TARE_OK;
-}
-
-/* Where all variants together need too much memory, each one may still run alone. After an interruption of the shared
- * runs, the first variant fails as well. */
-static tare_status compare_variants(struct tare_compare_job *c) {
-    struct tare_made_variant *made = tare_calloc(c->variants.count + 1, sizeof *made);
-    const int64_t mark = tare_control_failures();
-    tare_status status = made ? TARE_OK : TARE_NO_MEMORY;
-    if (status == TARE_OK && !stops(c)) status = tare_workflow_compare_share(made, c);
-    for (size_t i = 0; made && status != TARE_OK && i < c->variants.count; i++)
-        tare_workflow_compare_drop(&made[i]);
-    if (made && (status == TARE_INTERRUPTED || status == TARE_NO_MEMORY)) {
-        tare_error_clear();
-        tare_control_forgive(mark);
-        status = TARE_OK;
-    }
-    if (status == TARE_OK) status = compare_one_by_one(c, made);
-    for (size_t i = 0; made && i < c->variants.count; i++)
-        tare_workflow_compare_drop(&made[i]);
-    tare_free(made);
-    return status;
 }
 
 /* The text after "PATH: ". */
@@ -344,8 +321,7 @@ static tare_status measure_sensitivity(struct tare_compare_job *c) {
                                                 .runner = &runner,
                                                 .known = &c->result,
                                                 .threads = c->result.threads,
-                                                .quiet = c->task->quiet,
-                                                .memory = tare_workflow_compare_memory(options) };
+                                                .quiet = c->task->quiet };
     variant = *tare_workflow_compare_first_quantizing(c);
     if (!runner.limit || runner.limit > options->sensitivity_limit) runner.limit = options->sensitivity_limit;
     TARE_TRY(tare_sensitivity_measure(&c->sensitivity, &task));
@@ -369,7 +345,6 @@ static tare_status search_target(struct tare_compare_job *c) {
                                                     .runner = &c->runner,
                                                     .known = &c->result,
                                                     .sensitivity_limit = options->sensitivity_limit,
-                                                    .sensitivity_memory = tare_workflow_compare_memory(options),
                                                     .threads = c->result.threads,
                                                     .quiet = c->task->quiet };
     TARE_TRY(tare_workflow_mixed_precision_run(&c->targeting, &task, NULL));

@@ -22,27 +22,6 @@ tare_status tare_workflow_compare_check_keys(const struct tare_compare_job *job,
 /* Whether a variant of the comparison needs second moments (compare_check.c). */
 bool tare_workflow_compare_needs_hessians(const struct tare_compare_job *job);
 
-/* Bytes for activations that models share (--sensitivity-memory); -1: every model runs completely. */
-int64_t tare_workflow_compare_memory(const struct tare_compare_request *options);
-
-/* A variant's model and, once it has run with others, its figures. Initialise with zeros. */
-struct tare_made_variant {
-    struct tare_graph_model *model; /* NULL: not made */
-    struct tare_quant_report report;
-    struct tare_arena arena; /* of the report */
-    bool measured;           /* `pass` is complete */
-    struct tare_comparison_pass pass;
-    double seconds; /* of its runs */
-};
-
-/* Makes the model of a variant, unless it is made. */
-tare_status tare_workflow_compare_make(struct tare_made_variant *made, struct tare_compare_job *job,
-                                       const struct tare_variant *variant) TARE_WARN_UNUSED;
-void tare_workflow_compare_drop(struct tare_made_variant *made);
-/* Runs the variants that share costly first layers, from the layers at which they differ (compare_shared.c), and sets
- * `measured` of them; made[i] is of variant i. Others, and all of them where that fails, are run one by one later. The
- * caller drops `made`, also after a failure. */
-tare_status tare_workflow_compare_share(struct tare_made_variant *made, struct tare_compare_job *job) TARE_WARN_UNUSED;
 /* Sets the commands of a row that build the model of the variant (compare_commands.c). */
 tare_status tare_workflow_compare_commands(struct tare_comparison_row *row, struct tare_compare_job *job,
                                            const struct tare_variant *variant) TARE_WARN_UNUSED;

@@ -164,7 +164,6 @@ static tare_status measure_steps(struct tare_mixed_precision *out, const struct 
         .known = known,
         .threads = task->threads,
         .quiet = task->quiet,
-        .memory = task->sensitivity_memory,
     };
     if (!runner.limit || runner.limit > task->sensitivity_limit) runner.limit = task->sensitivity_limit;
     if (!measured) TARE_TRY(tare_sensitivity_measure(&out->sensitivity, &sensitivity));

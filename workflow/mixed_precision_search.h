@@ -18,7 +18,6 @@ struct tare_mixed_precision_task {
     const struct tare_runner_options *runner; /* records to evaluate candidate mixes with */
     const struct tare_comparison *known;      /* its first row is the float model on these records; NULL: it runs */
     int64_t sensitivity_limit;                /* number of these records for the sensitivity */
-    int64_t sensitivity_memory;               /* of struct tare_sensitivity_task */
     const char *target_key;                   /* of struct tare_comparison */
     int metric;                               /* of struct tare_comparison */
     int threads;

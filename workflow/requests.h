@@ -57,8 +57,8 @@ struct tare_compare_request {
     int metric;                   /* 0: inferred, else 1 + enum tare_measure_kind */
     int chip;                     /* index into tare_tpu_chips */
     int64_t chip_batch;
-    int64_t limit, sensitivity_limit, sensitivity_memory; /* records, records, MB */
-    struct tare_quant_plan plan; /* of all variants, without method, granularity, algorithm and passes */
+    int64_t limit, sensitivity_limit; /* records */
+    struct tare_quant_plan plan;      /* of all variants, without method, granularity, algorithm and passes */
     struct tare_mixed_precision_request target;
     int batch, threads;
     bool sensitivity, automatic;

@@ -194,12 +194,10 @@ static json_t *sensitivity_json(const struct tare_sensitivity *s) {
                               (json_int_t)layer->weight_elements, "alone", figures_json(&layer->alone), "all_but_it",
                               figures_json(&layer->restored), "kept_so_far", figures_json(&layer->kept)));
     }
-    return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:f, s:I, s:I, s:I}", "method", tare_json_text(s->method),
-                     "algorithm", tare_json_text(s->algorithm), "granularity", tare_json_text(s->granularity),
-                     "records", (json_int_t)s->records, "float", figures_json(&s->float_model), "all_layers",
-                     figures_json(&s->all), "layers", layers, "seconds", s->seconds, "nodes_run",
-                     (json_int_t)s->run_nodes, "nodes_of_whole_models", (json_int_t)s->whole_nodes, "kept_bytes",
-                     (json_int_t)s->kept_bytes);
+    return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:f}", "method", tare_json_text(s->method), "algorithm",
+                     tare_json_text(s->algorithm), "granularity", tare_json_text(s->granularity), "records",
+                     (json_int_t)s->records, "float", figures_json(&s->float_model), "all_layers",
+                     figures_json(&s->all), "layers", layers, "seconds", s->seconds);
 }
 
 /* The layers of a mix in float, and those with more bits. */

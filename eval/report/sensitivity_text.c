@@ -51,15 +51,7 @@ void tare_sensitivity_table(struct tare_strbuf *out, const struct tare_sensitivi
                        s->all.sqnr_db, s->n_outputs > 1 ? " at the worst output" : "", s->count);
     if (!isnan(s->all.top1))
         tare_strbuf_printf(out, " and %.2f%% top-1 (float %.2f%%)", 100 * s->all.top1, 100 * s->float_model.top1);
-    if (s->whole)
-        tare_strbuf_printf(out, "\n%zu models in %.1f s, each run completely\n", 3 * s->count + 1, s->seconds);
-    else
-        tare_strbuf_printf(out,
-                           "\n%zu models in %.1f s, sharing common layers: %.0f%% of their nodes ran, with %.0f MB of "
-                           "kept activations\n",
-                           3 * s->count + 1, s->seconds,
-                           s->whole_nodes ? 100.0 * (double)s->run_nodes / (double)s->whole_nodes : 0,
-                           (double)s->kept_bytes / 1e6);
+    tare_strbuf_printf(out, "\n%zu models in %.1f s\n", 3 * s->count + 1, s->seconds);
     tare_sensitivity_layers(out, TARE_IN_TEXT, s, width);
 }
 

@@ -25,9 +25,6 @@ grep -q 'top-1' <<<"$(grep '^auto: ' "$work/report")" && fail "top-1 without lab
 "$tare" compare "$glyphs/saved_model" --data "$samples" --calibration-data "$samples" --limit 60 --methods static --auto \
     --metric top1 >"$work/table" 2>/dev/null || fail "compare --auto --metric"
 grep -q '^auto: ' "$work/table" || fail "compare prints no choice"
-"$tare" compare "$glyphs/saved_model" --data "$samples" --calibration-data "$samples" --limit 60 --methods static --auto \
-    --metric top1 --sensitivity-memory 0 >"$work/apart" 2>/dev/null || fail "compare --auto --sensitivity-memory 0"
-cmp -s "$work/table" "$work/apart" || fail "layers alone differ when their models share nothing: $(diff "$work/table" "$work/apart")"
 
 # Two records of 16,000 are 300 times larger than the others, one of the samples that calibrate and one of those held out.
 # The SQNR favours a range that contains them, accuracy one that clips them, so that labels change the choice. The written

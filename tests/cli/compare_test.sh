@@ -324,20 +324,6 @@ assert large < small + int(most_growth), f"{small:.0f} MB, then {large:.0f} MB"
 PY
 rm -f "$work/large.tfrecord"
 
-# Variants whose first layers are equal run together from these layers on: the same results for any memory and threads.
-printf 'op=Conv2D -> float\n' >"$work/first"
-shared() {
-    "$tare" compare "$model" --calibration "$work/c.calib" "${data[@]}" --recipe "$work/first" --algorithms min_max,mse --json \
-        --methods static,static:granularity=per_tensor,dynamic,weight_only,weight_only:bits=4 "$@" | grep -vE '"(seconds|made)"'
-}
-shared --sensitivity-memory 0 >"$work/apart.json"
-[ "$(grep -c '"top1"' "$work/apart.json")" -ge 8 ] || fail "compare with a recipe: $(cat "$work/apart.json")"
-for more in "--sensitivity-memory 1" "--threads 1" "--threads 3 --batch 5" "--batch 1"; do
-    # shellcheck disable=SC2086
-    shared $more >"$work/together.json"
-    cmp -s "$work/apart.json" "$work/together.json" || fail "$more: $(diff "$work/apart.json" "$work/together.json" | head -5)"
-done
-
 # --metric selects the measure; --target needs an expected value of the output's size.
 "$tare" compare "$model" "${data[@]}" --methods weight_only:bits=4 --metric sqnr --json >"$work/metric.json" || fail "--metric: $?"
 grep -q '"name": "sqnr"' <<<"$(grep -A1 '"measure": {' "$work/metric.json")" || fail "--metric sqnr: $(grep -A2 '"measure"' "$work/metric.json")"

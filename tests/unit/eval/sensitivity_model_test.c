@@ -1,5 +1,5 @@
-/* Sensitivity of resnet8 on CIFAR-10: models that run from the layer on that differs give the figures of whole models,
- * bit for bit, whatever the memory and the threads. */
+/* Sensitivity of resnet8 on CIFAR-10: the same figures for any number of threads, and with outputs of the float model
+ * that are known. */
 #include "base/file.h"
 #include "convert/prepared.h"
 #include "convert/saved_model.h"
@@ -29,8 +29,7 @@ static struct tare_calibration *calibrate(const char *path) {
 }
 
 static void measure_with(struct tare_sensitivity *out, struct tare_calibration *calibration,
-                         const struct tare_variant *variant, int threads, int64_t memory,
-                         const struct tare_comparison *known) {
+                         const struct tare_variant *variant, int threads, const struct tare_comparison *known) {
     const char *data = records;
     const struct tare_runner_options runner = { .paths = &data, .n_paths = 1, .limit = RECORDS, .batch = 8 };
     struct tare_variant_source source = { .model = models_path("resnet8_cifar10") };
@@ -41,16 +40,15 @@ static void measure_with(struct tare_sensitivity *out, struct tare_calibration *
                                                 .runner = &runner,
                                                 .known = known,
                                                 .threads = threads,
-                                                .quiet = true,
-                                                .memory = memory };
+                                                .quiet = true };
     mini_ok(tare_sensitivity_measure(out, &task));
     tare_variant_source_close(&source);
     assert_int_equal(out->records, RECORDS);
 }
 
 static void measure(struct tare_sensitivity *out, struct tare_calibration *calibration,
-                    const struct tare_variant *variant, int threads, int64_t memory) {
-    measure_with(out, calibration, variant, threads, memory, NULL);
+                    const struct tare_variant *variant, int threads) {
+    measure_with(out, calibration, variant, threads, NULL);
 }
 
 static void assert_same(const struct tare_sensitivity *a, const struct tare_sensitivity *b) {
@@ -70,41 +68,23 @@ static void check_method(const char *method) {
     struct tare_arena arena = { 0 };
     struct tare_variant_list list;
     struct tare_calibration *calibration = calibrate(models_path("resnet8_cifar10"));
-    struct tare_sensitivity whole, parts;
+    struct tare_sensitivity one, two;
     mini_ok(tare_variants_parse(&list, &arena, method, "min_max", "per_channel",
                                 &(const struct tare_quant_plan){ .setting.bits = 8 }));
-    measure(&whole, calibration, &list.variants[1], 2, -1);
-    assert_true(whole.whole && whole.count >= 7);
-    for (int threads = 1; threads <= 2; threads++)
-        for (int64_t memory = 0; memory <= 4000000;
-             memory += 2000000) { /* a gigabyte, then less than one batch takes */
-            measure(&parts, calibration, &list.variants[1], threads, memory);
-            assert_false(parts.whole);
-            assert_true(parts.run_nodes < parts.whole_nodes);
-            assert_true(!memory || parts.kept_bytes <= memory);
-            assert_same(&parts, &whole);
-            tare_sensitivity_free(&parts);
-        }
-    tare_sensitivity_free(&whole);
+    measure(&one, calibration, &list.variants[1], 1);
+    measure(&two, calibration, &list.variants[1], 2);
+    assert_true(one.count >= 7);
+    assert_same(&one, &two);
+    tare_sensitivity_free(&one);
+    tare_sensitivity_free(&two);
     tare_calibration_free(calibration);
     tare_arena_free(&arena);
 }
 
-static void static_ranges__give_the_figures_of_whole_models(void **state) {
+static void figures__do_not_depend_on_threads(void **state) {
     (void)state;
     check_method("static");
-}
-
-/* Ranges of a batch are not those of its records: the float model may run in batches, the others may not. */
-static void dynamic_ranges__give_the_figures_of_whole_models(void **state) {
-    (void)state;
     check_method("dynamic");
-}
-
-/* bfloat16 behind the layer changes every node, and nothing but the input is shared. */
-static void weights_in_bfloat16__give_the_figures_of_whole_models(void **state) {
-    (void)state;
-    check_method("weight_only+bfloat16");
 }
 
 /* The float model over RECORDS + `more` records. */
@@ -128,12 +108,12 @@ static void float_outputs_that_are_known__give_the_figures_of_a_run(void **state
     (void)state;
     mini_ok(tare_variants_parse(&list, &arena, "weight_only", "min_max", "per_channel",
                                 &(const struct tare_quant_plan){ .setting.bits = 4 }));
-    measure(&run, NULL, &list.variants[1], 2, 0);
+    measure(&run, NULL, &list.variants[1], 2);
     assert_true(run.float_model.top1 > 0.4);
     for (int more = 0; more <= 13; more += 13) {
         struct tare_comparison known;
         run_float(&known, more);
-        measure_with(&taken, NULL, &list.variants[1], 2, 0, &known);
+        measure_with(&taken, NULL, &list.variants[1], 2, &known);
         assert_same(&taken, &run);
         tare_sensitivity_free(&taken);
         tare_comparison_free(&known);
@@ -151,10 +131,10 @@ static void float_outputs_that_are_known__are_those_that_count(void **state) {
     (void)state;
     mini_ok(tare_variants_parse(&list, &arena, "weight_only", "min_max", "per_channel",
                                 &(const struct tare_quant_plan){ .setting.bits = 8 }));
-    measure(&run, NULL, &list.variants[1], 1, 0);
+    measure(&run, NULL, &list.variants[1], 1);
     run_float(&known, 0);
     TARE_DATA(float, &known.references.tensors[0])[3] += 1;
-    measure_with(&taken, NULL, &list.variants[1], 1, 0, &known);
+    measure_with(&taken, NULL, &list.variants[1], 1, &known);
     assert_true(taken.all.sqnr_db < run.all.sqnr_db - 1);
     tare_sensitivity_free(&taken);
     tare_comparison_free(&known);
@@ -164,9 +144,7 @@ static void float_outputs_that_are_known__are_those_that_count(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(static_ranges__give_the_figures_of_whole_models),
-        cmocka_unit_test(dynamic_ranges__give_the_figures_of_whole_models),
-        cmocka_unit_test(weights_in_bfloat16__give_the_figures_of_whole_models),
+        cmocka_unit_test(figures__do_not_depend_on_threads),
         cmocka_unit_test(float_outputs_that_are_known__give_the_figures_of_a_run),
         cmocka_unit_test(float_outputs_that_are_known__are_those_that_count),
     };
