@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/output.h"
 #include "base/strbuf.h"
+#include "base/visible.h"
 #include "cli/value_text.h"
 #include "datasets/npy.h"
 
@@ -79,29 +80,28 @@ static tare_status open_sink(struct sink *sink, const char *directory, const str
     return status;
 }
 
-/* As Python prints bytes: printable ASCII unchanged, \\, \t, \n, \r, and \xhh for the rest. */
+/* Whether the character of `size` bytes (1: perhaps a byte that is not UTF-8) is text of one line: no control character
+ * but a space. */
+static bool is_line_text(const unsigned char *character, size_t size) {
+    const unsigned char c = character[0];
+    if (size == 1) return (c >= 0x20 && c < 0x7f) || c == '\t' || c == '\v' || c == '\f';
+    return c != 0xc2 || character[1] >= 0xa0;
+}
+
+/* UTF-8 unchanged but for \\, \n and \r; \xhh for other control characters and bytes that are not UTF-8. */
 static void escape(struct tare_strbuf *line, const struct tare_str *text) {
-    for (size_t i = 0; i < text->size; i++) {
-        unsigned char c = (unsigned char)text->data[i];
-        switch (c) {
-        case '\\':
-            tare_strbuf_puts(line, "\\\\");
-            break;
-        case '\t':
-            tare_strbuf_puts(line, "\\t");
-            break;
-        case '\n':
-            tare_strbuf_puts(line, "\\n");
-            break;
-        case '\r':
-            tare_strbuf_puts(line, "\\r");
-            break;
-        default:
-            if (c < 0x20 || c > 0x7e)
-                tare_strbuf_printf(line, "\\x%02x", c);
-            else
-                tare_strbuf_putc(line, (char)c);
-        }
+    size_t used;
+    for (size_t at = 0; at < text->size; at += used) {
+        const unsigned char *bytes = (const unsigned char *)text->data + at;
+        char visible[TARE_VISIBLE_MAX];
+        tare_visible_step(visible, &used, text->data + at, text->size - at, false, true);
+        if (*bytes == '\\' || *bytes == '\n' || *bytes == '\r')
+            tare_strbuf_printf(line, "\\%c", *bytes == '\n' ? 'n' : *bytes == '\r' ? 'r' : '\\');
+        else if (is_line_text(bytes, used))
+            tare_strbuf_append(line, bytes, used);
+        else
+            for (size_t i = 0; i < used; i++)
+                tare_strbuf_printf(line, "\\x%02x", bytes[i]);
     }
 }
 

@@ -26,4 +26,9 @@ expect 2 "outputs 'a/b' and 'a__b' would be one file" "$tare" run "$model" --sig
 absent out.names
 "$tare" run "$model" --signature names --output a/b --output-dir out.names --quiet || fail "--output a/b: $?"
 [ -s out.names/a__b.npy ] || fail "--output a/b writes $(ls out.names)"
+
+# Strings in a file: text as it is, what would begin another line or is not text escaped.
+"$tare" run "$model" --signature texts --output-dir out.texts --quiet || fail "texts: $?"
+printf 'W\303\266rld\v\t\346\227\245\346\234\254\n%s\n%s\n' 'a\\b\nc\r\x00\xff\x1b[m' '\xc2\x85' >expected
+cmp -s out.texts/texts.txt expected || fail "texts: $(od -c out.texts/texts.txt)"
 finish

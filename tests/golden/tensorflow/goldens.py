@@ -147,13 +147,17 @@ def model():
         def names(self):
             return {"a/b": tf.constant(1.0), "a__b": tf.constant(2.0)}
 
+        @tf.function(input_signature=[])
+        def texts(self):
+            return {"texts": tf.constant(["W\u00f6rld\x0b\t\u65e5\u672c".encode(), b"a\\b\nc\r\x00\xff\x1b[m", b"\xc2\x85"])}
+
         @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="x")])
         def check(self, x):
             tf.print("got", x)
             tf.debugging.assert_greater(x, 0.0)
 
     made = Model()
-    save_model(made, "model", signatures={"serving_default": made.values, "names": made.names},
+    save_model(made, "model", signatures={"serving_default": made.values, "names": made.names, "texts": made.texts},
                options=tf.saved_model.SaveOptions(save_debug_info=False))
 
 
