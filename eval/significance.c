@@ -20,11 +20,17 @@ void tare_share_interval(double *low, double *high, int64_t successes, int64_t c
     if (successes < count) *high = fmin(1, centre + reach);
 }
 
+/* lgamma writes the global variable signgam. */
+static double log_factorial(int64_t n) {
+    int sign;
+    return lgamma_r((double)n + 1, &sign);
+}
+
 double tare_paired_p(int64_t gained, int64_t lost) {
     int64_t n = gained + lost, smaller = gained < lost ? gained : lost;
     double tail = 0;
     for (int64_t k = 0; k <= smaller; k++) /* in logarithms, because 2^-n alone would underflow */
-        tail += exp(lgamma((double)n + 1) - lgamma((double)k + 1) - lgamma((double)(n - k) + 1) - (double)n * log(2));
+        tail += exp(log_factorial(n) - log_factorial(k) - log_factorial(n - k) - (double)n * log(2));
     return fmin(1, 2 * tail);
 }
 

@@ -2,19 +2,8 @@
 #include "base/tensor/shape.h"
 #include "base/alloc.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-struct tare_shape tare_shape_make(int rank, ...) {
-    struct tare_shape shape = { .rank = rank };
-    va_list args;
-    va_start(args, rank);
-    for (int i = 0; i < rank && i < TARE_MAX_RANK; i++)
-        shape.dims[i] = va_arg(args, int);
-    va_end(args);
-    return shape;
-}
 
 struct tare_shape tare_shape_scalar(void) {
     return (struct tare_shape){ .rank = 0 };
@@ -69,26 +58,29 @@ tare_status tare_shape_merge(struct tare_shape *out, const struct tare_shape *a,
     return TARE_OK;
 }
 
-/* A shape without elements, or one that has no number of elements. */
-static tare_status other_elements(int64_t *out, const struct tare_shape *shape) {
-    char text[TARE_SHAPE_TEXT_SIZE];
-    bool empty = false;
-    if (!tare_shape_is_known(shape))
-        return TARE_FAIL(TARE_SHAPE, "shape %s is not known", tare_shape_text(text, shape));
-    for (int i = 0; i < shape->rank; i++)
-        empty |= shape->dims[i] == 0;
-    if (!empty) return TARE_FAIL(TARE_SHAPE, "shape %s has too many elements", tare_shape_text(text, shape));
-    *out = 0;
-    return TARE_OK;
+/* A product without the dims of 0, so that no product of some dims overflows where a tensor is empty. */
+static bool dims_fit(int64_t *count, bool *empty, const struct tare_shape *shape) {
+    bool fits = true;
+    *count = 1;
+    *empty = false;
+    for (int i = 0; i < shape->rank && fits; i++) {
+        if (shape->dims[i] == 0)
+            *empty = true;
+        else
+            fits = tare_mul_i64(count, *count, shape->dims[i]);
+    }
+    return fits && *count <= INT64_MAX / TARE_MAX_ELEMENT_SIZE;
 }
 
 tare_status tare_shape_elements(int64_t *out, const struct tare_shape *shape) {
-    int64_t count = 1;
-    bool is_counted = shape->rank >= 0;
-    for (int i = 0; i < shape->rank && is_counted; i++)
-        is_counted = shape->dims[i] > 0 && tare_mul_i64(&count, count, shape->dims[i]);
-    if (!is_counted) return other_elements(out, shape);
-    *out = count;
+    char text[TARE_SHAPE_TEXT_SIZE];
+    int64_t count;
+    bool empty;
+    if (!tare_shape_is_known(shape))
+        return TARE_FAIL(TARE_SHAPE, "shape %s is not known", tare_shape_text(text, shape));
+    if (!dims_fit(&count, &empty, shape))
+        return TARE_FAIL(TARE_SHAPE, "shape %s has too many elements", tare_shape_text(text, shape));
+    *out = empty ? 0 : count;
     return TARE_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Unique, UniqueV2, UniqueWithCounts and ListDiff. A set is an open-addressing hash table of positions; elements
  * compare equal as in their dtype (0 == -0, NaN differs from everything). */
 #include "base/alloc.h"
+#include "interpreter/ops/support/axes.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
 #include "base/tensor/number.h"
@@ -143,9 +144,10 @@ static tare_status run_unique(struct tare_kernel *kernel) {
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
     if (kernel->n_inputs > 1 && kernel->inputs[1].elements)
         TARE_TRY(tare_operand_axis(&axis, tare_tensor_get_i64(&kernel->inputs[1], 0), in->shape.rank));
-    slices.outer = tare_move_product(&in->shape, 0, axis);
-    slices.count = in->shape.dims[axis];
-    slices.inner = tare_move_product(&in->shape, axis + 1, in->shape.rank);
+    const struct tare_axis_split split = tare_axis_split(&in->shape, axis);
+    slices.outer = split.outer;
+    slices.count = split.size;
+    slices.inner = split.inner;
     TARE_TRY(set_make(&set, kernel->scratch, slices.count));
     TARE_TRY(tare_kernel_output(kernel, 1, dtype, &shapes[1]));
     for (int64_t i = 0; i < slices.count; i++)

@@ -2,6 +2,7 @@
 #include "interpreter/inference/infer.h"
 #include "interpreter/kernels/rowwise.h"
 #include "interpreter/ops/families.h"
+#include "interpreter/ops/support/axes.h"
 #include "interpreter/ops/support/floats.h"
 #include "interpreter/ops/support/window.h"
 
@@ -64,11 +65,9 @@ static tare_status open_batch_norm(struct batch_norm *norm, struct tare_kernel *
     norm->average_factor = tare_node_float(node, "exponential_avg_factor", 1);
     const int axis = norm->channels_first ? 1 : x->rank - 1;
     norm->channels = x->dims[axis];
-    norm->outer = norm->inner = 1;
-    for (int i = 0; i < x->rank; i++) {
-        if (i < axis) norm->outer *= x->dims[i];
-        if (i > axis) norm->inner *= x->dims[i];
-    }
+    const struct tare_axis_split split = tare_axis_split(x, axis);
+    norm->outer = split.outer;
+    norm->inner = split.inner;
     for (int i = 0; i < 5; i++)
         shapes[i] = kernel->inputs[i].shape;
     TARE_TRY(check_vectors(shapes, norm->channels, norm->training));

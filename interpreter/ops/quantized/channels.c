@@ -1,16 +1,17 @@
 /* Per-channel iteration and integer access for quantized dtypes (channels.h). */
 #include "interpreter/ops/quantized/channels.h"
+#include "interpreter/ops/support/axes.h"
 
 tare_status tare_channels_of(struct tare_channels *channels, const struct tare_shape *shape, int64_t axis) {
-    if (axis < 0) axis = -1;
     *channels = (struct tare_channels){ 1, 1, 1 };
     if (axis >= shape->rank)
         return TARE_FAIL(TARE_SHAPE, "quantization axis %lld of a tensor of rank %d", (long long)axis, shape->rank);
-    if (axis >= 0) channels->count = shape->dims[axis];
-    for (int i = 0; i < shape->rank; i++) {
-        if (i < axis) channels->outer *= shape->dims[i];
-        if (i > axis) channels->inner *= shape->dims[i]; /* all dimensions for a negative axis */
+    if (axis >= 0) {
+        const struct tare_axis_split split = tare_axis_split(shape, (int)axis);
+        *channels = (struct tare_channels){ split.outer, split.size, split.inner };
     }
+    for (int i = 0; axis < 0 && i < shape->rank; i++)
+        channels->inner *= shape->dims[i];
     return TARE_OK;
 }
 

@@ -1,108 +1,16 @@
 /* Element-wise string ops: StringLower, StringUpper, StringStrip, StringLength, Substr, StringJoin. */
-#include "interpreter/ops/string/codepoint.h"
+#include "interpreter/ops/string/case_mapping.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/string/text.h"
 
-#include <locale.h>
-#include <pthread.h>
 #include <string.h>
 #include <strings.h>
-#include <wctype.h>
-
-/* Code points whose upper or lower case is not a single code point (SpecialCasing.txt of Unicode); all others use the C
- * library's tables. */
-static const struct {
-    uint32_t code;
-    uint32_t lower[2], upper[3];
-} special_cases[] = {
-    { 0x00DF, { 0 }, { 0x0053, 0x0053 } },         { 0x0130, { 'i', 0x0307 }, { 0 } },
-    { 0x0149, { 0 }, { 0x02BC, 0x004E } },         { 0x01F0, { 0 }, { 0x004A, 0x030C } },
-    { 0x0390, { 0 }, { 0x0399, 0x0308, 0x0301 } }, { 0x03B0, { 0 }, { 0x03A5, 0x0308, 0x0301 } },
-    { 0x0587, { 0 }, { 0x0535, 0x0552 } },         { 0x1E96, { 0 }, { 0x0048, 0x0331 } },
-    { 0x1E97, { 0 }, { 0x0054, 0x0308 } },         { 0x1E98, { 0 }, { 0x0057, 0x030A } },
-    { 0x1E99, { 0 }, { 0x0059, 0x030A } },         { 0x1E9A, { 0 }, { 0x0041, 0x02BE } },
-    { 0x1F50, { 0 }, { 0x03A5, 0x0313 } },         { 0x1F52, { 0 }, { 0x03A5, 0x0313, 0x0300 } },
-    { 0x1F54, { 0 }, { 0x03A5, 0x0313, 0x0301 } }, { 0x1F56, { 0 }, { 0x03A5, 0x0313, 0x0342 } },
-    { 0x1F80, { 0 }, { 0x1F08, 0x0399 } },         { 0x1F81, { 0 }, { 0x1F09, 0x0399 } },
-    { 0x1F82, { 0 }, { 0x1F0A, 0x0399 } },         { 0x1F83, { 0 }, { 0x1F0B, 0x0399 } },
-    { 0x1F84, { 0 }, { 0x1F0C, 0x0399 } },         { 0x1F85, { 0 }, { 0x1F0D, 0x0399 } },
-    { 0x1F86, { 0 }, { 0x1F0E, 0x0399 } },         { 0x1F87, { 0 }, { 0x1F0F, 0x0399 } },
-    { 0x1F88, { 0 }, { 0x1F08, 0x0399 } },         { 0x1F89, { 0 }, { 0x1F09, 0x0399 } },
-    { 0x1F8A, { 0 }, { 0x1F0A, 0x0399 } },         { 0x1F8B, { 0 }, { 0x1F0B, 0x0399 } },
-    { 0x1F8C, { 0 }, { 0x1F0C, 0x0399 } },         { 0x1F8D, { 0 }, { 0x1F0D, 0x0399 } },
-    { 0x1F8E, { 0 }, { 0x1F0E, 0x0399 } },         { 0x1F8F, { 0 }, { 0x1F0F, 0x0399 } },
-    { 0x1F90, { 0 }, { 0x1F28, 0x0399 } },         { 0x1F91, { 0 }, { 0x1F29, 0x0399 } },
-    { 0x1F92, { 0 }, { 0x1F2A, 0x0399 } },         { 0x1F93, { 0 }, { 0x1F2B, 0x0399 } },
-    { 0x1F94, { 0 }, { 0x1F2C, 0x0399 } },         { 0x1F95, { 0 }, { 0x1F2D, 0x0399 } },
-    { 0x1F96, { 0 }, { 0x1F2E, 0x0399 } },         { 0x1F97, { 0 }, { 0x1F2F, 0x0399 } },
-    { 0x1F98, { 0 }, { 0x1F28, 0x0399 } },         { 0x1F99, { 0 }, { 0x1F29, 0x0399 } },
-    { 0x1F9A, { 0 }, { 0x1F2A, 0x0399 } },         { 0x1F9B, { 0 }, { 0x1F2B, 0x0399 } },
-    { 0x1F9C, { 0 }, { 0x1F2C, 0x0399 } },         { 0x1F9D, { 0 }, { 0x1F2D, 0x0399 } },
-    { 0x1F9E, { 0 }, { 0x1F2E, 0x0399 } },         { 0x1F9F, { 0 }, { 0x1F2F, 0x0399 } },
-    { 0x1FA0, { 0 }, { 0x1F68, 0x0399 } },         { 0x1FA1, { 0 }, { 0x1F69, 0x0399 } },
-    { 0x1FA2, { 0 }, { 0x1F6A, 0x0399 } },         { 0x1FA3, { 0 }, { 0x1F6B, 0x0399 } },
-    { 0x1FA4, { 0 }, { 0x1F6C, 0x0399 } },         { 0x1FA5, { 0 }, { 0x1F6D, 0x0399 } },
-    { 0x1FA6, { 0 }, { 0x1F6E, 0x0399 } },         { 0x1FA7, { 0 }, { 0x1F6F, 0x0399 } },
-    { 0x1FA8, { 0 }, { 0x1F68, 0x0399 } },         { 0x1FA9, { 0 }, { 0x1F69, 0x0399 } },
-    { 0x1FAA, { 0 }, { 0x1F6A, 0x0399 } },         { 0x1FAB, { 0 }, { 0x1F6B, 0x0399 } },
-    { 0x1FAC, { 0 }, { 0x1F6C, 0x0399 } },         { 0x1FAD, { 0 }, { 0x1F6D, 0x0399 } },
-    { 0x1FAE, { 0 }, { 0x1F6E, 0x0399 } },         { 0x1FAF, { 0 }, { 0x1F6F, 0x0399 } },
-    { 0x1FB2, { 0 }, { 0x1FBA, 0x0399 } },         { 0x1FB3, { 0 }, { 0x0391, 0x0399 } },
-    { 0x1FB4, { 0 }, { 0x0386, 0x0399 } },         { 0x1FB6, { 0 }, { 0x0391, 0x0342 } },
-    { 0x1FB7, { 0 }, { 0x0391, 0x0342, 0x0399 } }, { 0x1FBC, { 0 }, { 0x0391, 0x0399 } },
-    { 0x1FC2, { 0 }, { 0x1FCA, 0x0399 } },         { 0x1FC3, { 0 }, { 0x0397, 0x0399 } },
-    { 0x1FC4, { 0 }, { 0x0389, 0x0399 } },         { 0x1FC6, { 0 }, { 0x0397, 0x0342 } },
-    { 0x1FC7, { 0 }, { 0x0397, 0x0342, 0x0399 } }, { 0x1FCC, { 0 }, { 0x0397, 0x0399 } },
-    { 0x1FD2, { 0 }, { 0x0399, 0x0308, 0x0300 } }, { 0x1FD3, { 0 }, { 0x0399, 0x0308, 0x0301 } },
-    { 0x1FD6, { 0 }, { 0x0399, 0x0342 } },         { 0x1FD7, { 0 }, { 0x0399, 0x0308, 0x0342 } },
-    { 0x1FE2, { 0 }, { 0x03A5, 0x0308, 0x0300 } }, { 0x1FE3, { 0 }, { 0x03A5, 0x0308, 0x0301 } },
-    { 0x1FE4, { 0 }, { 0x03A1, 0x0313 } },         { 0x1FE6, { 0 }, { 0x03A5, 0x0342 } },
-    { 0x1FE7, { 0 }, { 0x03A5, 0x0308, 0x0342 } }, { 0x1FF2, { 0 }, { 0x1FFA, 0x0399 } },
-    { 0x1FF3, { 0 }, { 0x03A9, 0x0399 } },         { 0x1FF4, { 0 }, { 0x038F, 0x0399 } },
-    { 0x1FF6, { 0 }, { 0x03A9, 0x0342 } },         { 0x1FF7, { 0 }, { 0x03A9, 0x0342, 0x0399 } },
-    { 0x1FFC, { 0 }, { 0x03A9, 0x0399 } },         { 0xFB00, { 0 }, { 0x0046, 0x0046 } },
-    { 0xFB01, { 0 }, { 0x0046, 0x0049 } },         { 0xFB02, { 0 }, { 0x0046, 0x004C } },
-    { 0xFB03, { 0 }, { 0x0046, 0x0046, 0x0049 } }, { 0xFB04, { 0 }, { 0x0046, 0x0046, 0x004C } },
-    { 0xFB05, { 0 }, { 0x0053, 0x0054 } },         { 0xFB06, { 0 }, { 0x0053, 0x0054 } },
-    { 0xFB13, { 0 }, { 0x0544, 0x0546 } },         { 0xFB14, { 0 }, { 0x0544, 0x0535 } },
-    { 0xFB15, { 0 }, { 0x0544, 0x053B } },         { 0xFB16, { 0 }, { 0x054E, 0x0546 } },
-    { 0xFB17, { 0 }, { 0x0544, 0x053D } },
-};
-
-static pthread_once_t unicode_once = PTHREAD_ONCE_INIT;
-static locale_t unicode_locale; /* NULL if the system has no C.UTF-8 locale */
-
-static void make_unicode_locale(void) {
-    unicode_locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-}
-
-static void write_case(struct tare_strbuf *out, uint32_t code, bool upper) {
-    const uint32_t *mapped = NULL;
-    size_t length = 0;
-    for (size_t i = 0; i < sizeof special_cases / sizeof *special_cases; i++)
-        if (special_cases[i].code == code) {
-            mapped = upper ? special_cases[i].upper : special_cases[i].lower;
-            length = upper ? 3 : 2;
-        }
-    if (mapped && mapped[0]) {
-        for (size_t i = 0; i < length && mapped[i]; i++)
-            tare_codepoint_write(out, TARE_ENCODING_UTF8, mapped[i]);
-        return;
-    }
-    code =
-        upper ? (uint32_t)towupper_l((wint_t)code, unicode_locale) : (uint32_t)towlower_l((wint_t)code, unicode_locale);
-    tare_codepoint_write(out, TARE_ENCODING_UTF8, code);
-}
 
 static tare_status map_unicode_case(struct tare_strbuf *out, struct tare_str text, const void *arg) {
-    for (size_t at = 0; at < text.size;) {
-        uint32_t code;
-        bool bad;
-        at +=
-            tare_codepoint_read(&code, &bad, TARE_ENCODING_UTF8, (const unsigned char *)text.data + at, text.size - at);
-        write_case(out, code, *(const bool *)arg);
-    }
+    const char *end = text.size ? memchr(text.data, '\0', text.size) : NULL; /* TensorFlow passes a C string to ICU */
+    if (end) text.size = (size_t)(end - text.data);
+    tare_case_map(out, text, *(const bool *)arg);
     return TARE_OK;
 }
 
@@ -122,8 +30,6 @@ static tare_status run_case(struct tare_kernel *kernel) {
     if (!encoding[0]) return tare_text_map(kernel, map_ascii_case, &upper);
     if (strcasecmp(encoding, "utf-8") != 0)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "only utf-8 or '' (no encoding) is supported, received %s", encoding);
-    pthread_once(&unicode_once, make_unicode_locale);
-    if (!unicode_locale) return TARE_FAIL(TARE_UNSUPPORTED, "the system has no locale C.UTF-8");
     return tare_text_map(kernel, map_unicode_case, &upper);
 }
 

@@ -31,6 +31,7 @@ void tare_tuples_make(struct tare_tuples *tuples, const struct tare_tensor *indi
     tuples->depth = (int)indices->shape.dims[indices->shape.rank - 1];
     tuples->count = tare_move_product(&indices->shape, 0, indices->shape.rank - 1);
     tuples->inner = tare_move_product(shape, tuples->depth, shape->rank);
+    if (!tuples->depth && !tuples->inner) tuples->count = 0; /* nothing to check or move, however many there are */
 }
 
 int64_t tare_tuples_row(const struct tare_tuples *tuples, int64_t k) {

@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,31 +146,26 @@ static tare_status run_pad(struct tare_kernel *kernel) {
     return tare_move_apply(out, input, &move);
 }
 
-/* ---- sorting along the last dimension; NaN sorts last ---- */
+/* ---- sorting along the last dimension, in the total order of XLA: -NaN, -inf … -0, 0 … inf, NaN ---- */
 
 struct entry {
-    double real;
-    int64_t whole;
-    int64_t at;
+    int64_t key, at;
 };
 
-static int by_real(const void *a, const void *b) {
-    const struct entry *x = a, *y = b;
-    if (isnan(x->real) || isnan(y->real)) {
-        if (isnan(x->real) != isnan(y->real)) return isnan(x->real) ? 1 : -1;
-    } else if (x->real != y->real) {
-        return x->real < y->real ? -1 : 1;
-    }
-    return (x->at > y->at) - (x->at < y->at);
+/* Integers in the order of the elements: a float's sign and magnitude as two's complement. */
+static int64_t key_of(const struct tare_tensor *keys, int64_t i) {
+    const size_t size = tare_dtype_size(keys->dtype);
+    const uint64_t sign = UINT64_C(1) << (8 * size - 1);
+    uint64_t bits = 0;
+    if (keys->dtype == TARE_DT_UINT64) return (int64_t)((uint64_t)tare_tensor_get_i64(keys, i) ^ sign);
+    if (tare_dtype_get(keys->dtype)->class != TARE_CLASS_FLOAT) return tare_tensor_get_i64(keys, i);
+    memcpy(&bits, (const char *)keys->data + (keys->splat ? 0 : (size_t)i * size), size); /* little-endian */
+    return bits & sign ? -(int64_t)(bits ^ sign) - 1 : (int64_t)bits;
 }
-static int by_whole(const void *a, const void *b) {
+
+static int by_key(const void *a, const void *b) {
     const struct entry *x = a, *y = b;
-    if (x->whole != y->whole) return x->whole < y->whole ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
-}
-static int by_unsigned(const void *a, const void *b) {
-    const struct entry *x = a, *y = b;
-    if (x->whole != y->whole) return (uint64_t)x->whole < (uint64_t)y->whole ? -1 : 1;
+    if (x->key != y->key) return x->key < y->key ? -1 : 1;
     return (x->at > y->at) - (x->at < y->at);
 }
 
@@ -191,16 +185,14 @@ static tare_status run_sort(struct tare_kernel *kernel) {
         return TARE_FAIL(TARE_UNSUPPORTED, "sorting %s", tare_dtype_name(keys->dtype));
     for (size_t i = 0; i < kernel->n_outputs; i++)
         TARE_TRY(tare_kernel_output(kernel, i, kernel->inputs[i].dtype, &kernel->inputs[i].shape));
+    if (!keys->elements) return TARE_OK;
     const int64_t width = keys->shape.rank ? keys->shape.dims[keys->shape.rank - 1] : 1;
-    struct entry *row = TARE_NEW_ARRAY(kernel->scratch, struct entry, (size_t)width + 1);
+    struct entry *row = TARE_NEW_ARRAY(kernel->scratch, struct entry, (size_t)width);
     if (!row) return TARE_NO_MEMORY;
     for (int64_t first = 0; first < keys->elements; first += width) {
         for (int64_t i = 0; i < width; i++)
-            row[i] = (struct entry){ tare_tensor_get_f64(keys, first + i), tare_tensor_get_i64(keys, first + i), i };
-        qsort(row, (size_t)width, sizeof *row,
-              class == TARE_CLASS_FLOAT       ? by_real
-              : keys->dtype == TARE_DT_UINT64 ? by_unsigned
-                                              : by_whole);
+            row[i] = (struct entry){ key_of(keys, first + i), i };
+        qsort(row, (size_t)width, sizeof *row, by_key);
         for (size_t k = 0; k < kernel->n_outputs; k++)
             for (int64_t i = 0; i < width; i++)
                 TARE_TRY(tare_move_run(&kernel->outputs[k], first + i, &kernel->inputs[k], first + row[i].at, 1));

@@ -214,16 +214,42 @@ def truncated_normal():
 
 
 def string():
-    """Characters whose upper case has several code points."""
+    """Upper and lower case of all code points that have another one, the sigma before and after each kind of character,
+    text that is not UTF-8."""
     g = Golden()
-    several = [c for c in map(chr, (*range(0xD800), *range(0xE000, 0x20000))) if len(c.upper()) > 1]
-    texts = ["".join(several[at:at + 8]).encode() for at in range(0, len(several), 8)]
+    codes = [*range(1, 0xD800), *range(0xE000, 0x110000)]
+    texts = [chr(c) for c in codes]
+    upper, lower = ([t.decode() for t in op(input=[t.encode() for t in texts], encoding="utf-8").numpy()]
+                    for op in (tf.raw_ops.StringUpper, tf.raw_ops.StringLower))
+    cased = "".join(t for t, u, d in zip(texts, upper, lower) if t != u or t != d)
+    given = [cased[at:at + 64].encode() for at in range(0, len(cased), 64)]
+    between = [t[-1] for t in (x.decode() for x in tf.strings.lower([("A" + t + "\u03a3").encode() for t in texts], "utf-8").numpy())]
+    before = [t[-1] for t in (x.decode() for x in tf.strings.lower([(t + "\u03a3").encode() for t in texts], "utf-8").numpy())]
+    edges = sorted({i + k for i in range(1, len(codes)) for k in (-1, 0)
+                    if between[i] != between[i - 1] or before[i] != before[i - 1]})
+    given += [" ".join(text.replace("?", texts[i]) for i in edges).encode() for text in ("?\u03a3", "A?\u03a3", "A\u03a3?b")]
+    given += ["A\u03a3", "\u03a3", "A\u03a3\u03a3'", "A\u03a3.b", "\u0130\u03a3"]
+    given += [b"a\0B", b"\xffA\xce", b"A\xed\xa0\x80\xf4\x90\x80\x80b\xe0\x80c\xf0\x9f\x98d", b""]
+    given = [t.encode() if isinstance(t, str) else t for t in given]
     for op in ("StringUpper", "StringLower"):
-        g.case(op, "encoding: 'utf-8'", [text(texts)], [getattr(tf.raw_ops, op)(input=texts, encoding="utf-8").numpy()])
+        g.case(op, "encoding: 'utf-8'", [text(given)], [getattr(tf.raw_ops, op)(input=given, encoding="utf-8").numpy()])
     g.save(__file__, "string")
 
 
+def xla_move():
+    """XLA's order of floats: -NaN, -inf … -0, 0 … inf, NaN."""
+    from tensorflow.compiler.tf2xla.python import xla
+    g = Golden()
+    places = np.arange(14, dtype=np.int32).reshape(1, 14)
+    for dtype in (np.float32, np.float64, np.float16):
+        keys = np.array([[np.nan, 0.0, -0.0, 1, -1, np.inf, -np.inf, 0.0, -0.0, -2, 2, 6e-8, -6e-8, -np.nan]], dtype)
+        keys[0, -1] = np.copysign(keys[0, -1], -1)
+        pair = tf.function(xla.key_value_sort, jit_compile=True)(keys, places)
+        g.case("XlaKeyValueSort", f"K: {np.dtype(dtype).name.replace('float16', 'half').replace('float32', 'float').replace('float64', 'double')}; V: int32", [keys, places], [np.asarray(t) for t in pair])
+    g.save(__file__, "xla_move")
+
+
 tf.config.threading.set_intra_op_parallelism_threads(1)  # TensorFlow divides random numbers between its threads
-FAMILIES = {f.__name__: f for f in (image_file, index_shuffle, model, random, regex, string, traces, truncated_normal)}
+FAMILIES = {f.__name__: f for f in (image_file, index_shuffle, model, random, regex, string, traces, truncated_normal, xla_move)}
 for name in sys.argv[1:] or FAMILIES:
     FAMILIES[name]()

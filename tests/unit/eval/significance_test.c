@@ -102,6 +102,13 @@ static void means__leave_out_nan(void **state) {
     assert_true(isnan(tare_paired_mean_p(a, b, 2)));
 }
 
+static void paired_test__writes_no_global_variable(void **state) {
+    (void)state;
+    signgam = 7;
+    paired(1, 3, 0.625);
+    if (signgam != 7) fail_msg("signgam is %d (expected 7)", signgam);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interval__is_wilsons),
@@ -109,6 +116,7 @@ int main(void) {
         cmocka_unit_test(paired_test__is_the_exact_binomial),
         cmocka_unit_test(paired_test__of_like_counts_is_no_more_than_one),
         cmocka_unit_test(paired_test__takes_thousands_without_underflow),
+        cmocka_unit_test(paired_test__writes_no_global_variable),
         cmocka_unit_test(mean_interval__is_about_two_standard_errors),
         cmocka_unit_test(paired_means__differ_only_when_they_do),
         cmocka_unit_test(means__leave_out_nan),
