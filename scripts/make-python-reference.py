@@ -18,7 +18,7 @@ SECTIONS = (
     ("Comparison", ["compare", "Comparison", "Metric"]),
     ("Cloud TPU", ["tpu.report", "tpu.Report"]),
     ("Batches", ["batch", "BatchResult"]),
-    ("Data and tables", ["read_records", "write_records", "float32_to_bfloat16", "bfloat16_to_float32", "Table"]),
+    ("Data, settings and tables", ["read_records", "write_records", "setting", "Setting", "float32_to_bfloat16", "bfloat16_to_float32", "Table"]),
     ("Errors and warnings", ["Error", "Status", "TareWarning"]),
 )
 

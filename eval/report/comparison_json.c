@@ -217,6 +217,7 @@ static void put_mix(json_t *in_float, json_t *raised, const struct tare_sensitiv
 
 static json_t *target_json(const struct tare_target_result *r) {
     json_t *points = json_array(), *root = json_object();
+    struct tare_strbuf rules = { 0 };
     size_t unused;
     for (size_t i = 0; i < r->n_points; i++) {
         const struct tare_target_point *p = &r->points[i];
@@ -233,6 +234,9 @@ static json_t *target_json(const struct tare_target_result *r) {
     json_object_set_new(root, "method", tare_json_text(r->sensitivity->method));
     json_object_set_new(root, "layers", json_integer((json_int_t)tare_target_layers(&unused, r->sensitivity, NULL, 0)));
     json_object_set_new(root, "points", points);
+    tare_target_recipe(&rules, r);
+    if (r->chosen) json_object_set_new(root, "rules", tare_json_text(rules.failed ? "" : tare_strbuf_text(&rules)));
+    tare_strbuf_free(&rules);
     return root;
 }
 

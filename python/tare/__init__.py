@@ -36,6 +36,7 @@ from ._errors import (
 from ._model import Function, Model, Signature, load
 from ._native import version as _version
 from ._table import Table
+from ._types import Setting, setting
 
 __version__: str = _version()
 
@@ -57,6 +58,7 @@ __all__ = [
     "NotFoundError",
     "OutOfMemoryError",
     "Ranges",
+    "Setting",
     "ShapeError",
     "Signature",
     "Status",
@@ -72,6 +74,7 @@ __all__ = [
     "float32_to_bfloat16",
     "load",
     "read_records",
+    "setting",
     "tpu",
     "write_records",
 ]

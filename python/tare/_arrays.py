@@ -4,7 +4,8 @@ libtare's element types are those of TensorFlow. NumPy has no bfloat16: with the
 dtype, without it they are uint16 views of the upper halves of float32 numbers (`bfloat16_to_float32`).
 """
 
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+import sys
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -28,6 +29,7 @@ _QUANTIZED = {11, 12, 13, 15, 16}
 DTYPES = {number: np.dtype(name) for number, name in _NUMPY.items()}
 _NUMBERS = {dtype: number for number, dtype in DTYPES.items() if number not in _QUANTIZED and number != BFLOAT16}
 _NARROW = {"int4": np.int8, "uint4": np.uint8, "int2": np.int8, "uint2": np.uint8}
+_is_masked: Any = np.ma.is_masked
 #: Kinds of Python numbers by the kind of dtype that holds them without loss of a fraction, an imaginary part or a sign.
 _KINDS = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}
 
@@ -253,18 +255,28 @@ def is_python(value: Any) -> bool:
     return not (isinstance(value, np.ndarray) or hasattr(value, "__array__") or hasattr(value, "__array_interface__"))
 
 
+def _foreign(value: Any) -> "np.ndarray[Any, Any]":
+    """An array of another library. Tensors of torch may need gradients, be on a device, or be bfloat16, which NumPy lacks."""
+    if not hasattr(value, "detach"):
+        return np.asarray(value)
+    value = value.detach().cpu()
+    if str(value.dtype) == "torch.bfloat16":
+        return _as_bfloat16(np.asarray(value.view(sys.modules["torch"].int16)).view(np.uint16))
+    return np.asarray(value)
+
+
 def prepare(value: Any, expected: int = 0, name: str = "") -> "np.ndarray[Any, Any]":
     """The value as an aligned C-contiguous array in native byte order.
 
     Python numbers and lists get the expected element type."""
     if isinstance(value, np.ndarray):
         array: "np.ndarray[Any, Any]" = value
-        if np.ma.is_masked(value):  # type: ignore[no-untyped-call]
+        if _is_masked(value):
             raise InvalidArgumentError(f"array {name}: has masked elements (fill them with .filled)")
     elif is_python(value):
         array = _from_python(value, expected, name)
     else:
-        array = np.asarray(value)
+        array = _foreign(value)
     if array.dtype not in _NUMBERS:
         array = _known(array)
     if array.flags.c_contiguous:
@@ -333,16 +345,6 @@ def copy(items: Iterable[TakenArray]) -> "Dict[str, np.ndarray[Any, Any]]":
 
 
 # ---- inputs by name
-
-
-def bind(values: Any, specs: Mapping[str, TensorSpec], names: Optional[Sequence[str]] = None) -> Dict[str, Any]:
-    """Inputs by name: a mapping as it is; a single value for a single input."""
-    if isinstance(values, Mapping):
-        return {str(name): value for name, value in values.items()}
-    known = list(names if names is not None else specs)
-    if len(known) != 1:
-        raise InvalidArgumentError(f"inputs: pass a dict of arrays (expected keys {', '.join(known)})")
-    return {known[0]: values}
 
 
 def native_inputs(

@@ -2,7 +2,7 @@
 
 import os
 from itertools import islice
-from typing import Any, Iterable, Iterator, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Union
 
 from . import _native
 from ._arrays import NativeArray
@@ -12,6 +12,11 @@ from ._errors import Error, Status, UsageError, data_errors
 from ._model import Model, expect_model
 from ._options import argument, option_text, paths
 from ._progress import Progress, Reporter, reporting
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._types import CalibrateOptions
 
 __all__ = ["calibrate"]
 
@@ -31,7 +36,7 @@ def calibrate(
     hessians: bool = False,
     state: Optional[Path] = None,
     progress: Progress = None,
-    **options: Any,
+    **options: "Unpack[CalibrateOptions]",
 ) -> Calibration:
     """Collect activation statistics of a model over representative samples.
 
@@ -42,13 +47,15 @@ def calibrate(
     data : array, dict of arrays, iterable, DataFrame, or path(s)
         One of:
 
-        - an array of the single input, or a dict of arrays by input, whose first dimension counts records;
-        - an iterable or generator of records (dicts of arrays, tuples in the order of the inputs, or single arrays),
-          which is read once, in constant memory, on the calling thread;
+        - inputs: an array of the single input, a dict of arrays by input, or a tuple of arrays in the order of the inputs, with a
+          row for each record; or ``(inputs, labels)`` or ``(inputs, labels, weights)``;
         - a pandas DataFrame: columns are inputs, or all of them the features of the single input;
+        - an iterable, or a data set with an index, of such values, which are batches or single examples: a generator,
+          ``tf.data``, ``keras.utils.PyDataset``, ``DataLoader``, a list of examples, a function that returns one. It is read
+          once, in constant memory, on the calling thread. Each example of a batch is a record;
         - paths: TFRecord, NPY, NPZ or CSV files, patterns, or folders of images.
 
-        A record whose value lacks the leading dimension of 1 that the input has gets it.
+        A last dimension of 1 may be left out.
     signature : str, optional
         Default: ``serving_default``, or the only one.
     spec : path, optional
@@ -97,7 +104,7 @@ def calibrate(
     300
     """
     expect_model(model)
-    given = {"signature": signature, "threads": workers, "batch": batch, "state": state, **options}
+    given: Dict[str, Any] = {"signature": signature, "threads": workers, "batch": batch, "state": state, **options}
     if is_path(data):
         if name is not None:
             raise UsageError("name: applies to data from memory (files have theirs)", Status.USAGE)
@@ -108,8 +115,9 @@ def calibrate(
     if spec is not None:
         raise UsageError("spec: applies to files (the data is in memory)", Status.USAGE)
     known = "memory" if name is None else argument("name", name)
-    inputs = model._signature(signature).inputs
-    records = native_records(islice(records_of(data, inputs), limit or None), inputs, only_inputs=True)
+    chosen = model._signature(signature)
+    found = islice(records_of(data, chosen.inputs, **model._reads(chosen)), limit or None)
+    records = native_records(found, chosen.inputs, only_inputs=True)
     with data_errors(known):
         if hessians:
             return _calibrate_twice(model, records, known, option_text({**given, "hessians": True}), progress)

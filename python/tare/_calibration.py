@@ -2,14 +2,21 @@
 
 import json
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+import tempfile
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Union
 
 import numpy as np
 
 from . import _native
-from ._errors import InvalidArgumentError, NotFoundError, Status, UsageError
+from ._errors import Error, InvalidArgumentError, NotFoundError, Status, UsageError
 from ._options import one_path, option_text
+from ._owner import Owner
 from ._table import framed
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._types import AlgorithmName, DescribeOptions, Setting
 
 __all__ = ["Calibration", "Histogram", "Ranges"]
 
@@ -69,7 +76,7 @@ class Histogram(NamedTuple):
 _BIN = np.dtype([("low", np.float64), ("high", np.float64), ("count", np.int64)])
 
 
-class Calibration:
+class Calibration(Owner):
     """Activation statistics. One calibration serves every quantization method and calibration algorithm.
 
     Made by `calibrate` and `Calibration.load`.
@@ -82,7 +89,7 @@ class Calibration:
     """
 
     def __init__(self, handle: Any) -> None:
-        self._handle = handle
+        self._held = handle
         self._described: Optional[Dict[str, Any]] = None
         self._merges = 0  # what a thread describes meanwhile is out of date
 
@@ -133,7 +140,58 @@ class Calibration:
         return self.__copy__()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a Calibration cannot be pickled (use save and Calibration.load)")
+        return Calibration.from_bytes, (self.to_bytes(),)
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file that `save` writes, to send to another process; pickling does the same.
+
+        Returns
+        -------
+        bytes
+
+        Examples
+        --------
+        >>> tare.Calibration.from_bytes(calibration.to_bytes()).records
+        200
+        """
+        with tempfile.TemporaryDirectory(prefix="tare-") as folder:
+            self.save(os.path.join(folder, "calibration"))
+            with open(os.path.join(folder, "calibration"), "rb") as file:
+                return file.read()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Calibration":
+        """A calibration from the bytes of `to_bytes`, or of a calibration file.
+
+        Parameters
+        ----------
+        data : bytes
+            The whole file.
+
+        Returns
+        -------
+        Calibration
+
+        Raises
+        ------
+        CorruptDataError
+            The bytes are damaged.
+
+        Examples
+        --------
+        >>> parts = [tare.calibrate(model, images[i : i + 100], name=f"part {i}").to_bytes() for i in (0, 100)]
+        >>> first, second = map(tare.Calibration.from_bytes, parts)
+        >>> first.merge(second).records
+        200
+        """
+        with tempfile.TemporaryDirectory(prefix="tare-") as folder:
+            path = os.path.join(folder, "calibration")
+            with open(path, "wb") as file:
+                file.write(data)
+            try:
+                return cls.load(path)
+            except Error as error:
+                raise type(error)(str(error).replace(path, "calibration"), error.status) from None
 
     def merge(self, *others: "Calibration") -> "Calibration":
         """Add the statistics of other calibrations of the same model, over other records.
@@ -174,7 +232,7 @@ class Calibration:
         """Number of records that the statistics were collected over."""
         return _native.calibration_count(self._handle)
 
-    def describe(self, **options: Any) -> Dict[str, Any]:
+    def describe(self, **options: "Unpack[DescribeOptions]") -> Dict[str, Any]:
         """Statistics, ranges, coverage and warnings, with the keys of ``tare show --json``.
 
         Parameters
@@ -210,7 +268,7 @@ class Calibration:
         """What may make the statistics unsuitable, the gravest first."""
         return [warning["text"] for warning in self._description()["warnings"]]
 
-    def ranges(self, algorithm: str = "min_max") -> Ranges:
+    def ranges(self, algorithm: "Union[AlgorithmName, Setting]" = "min_max") -> Ranges:
         """Clipping ranges of all tensors that had finite values.
 
         Parameters

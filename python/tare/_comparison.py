@@ -3,8 +3,11 @@
 import html
 import json
 import os
+import re
+import tempfile
+from contextlib import contextmanager
 from itertools import islice
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Protocol, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Protocol, Sequence, Union
 
 import numpy as np
 
@@ -15,9 +18,15 @@ from ._calibration import Calibration
 from ._data import Data, check_limit, is_path, native_records, records_of
 from ._errors import InvalidArgumentError, Status, UsageError, data_errors
 from ._model import Model, expect_model
-from ._options import option_text, paths
+from ._options import one_path, option_text, paths
+from ._owner import Owner
 from ._progress import Progress, reporting
 from ._table import Table, framed
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._types import Algorithm, CompareOptions, Method, MetricName
 
 __all__ = ["Comparison", "Metric", "compare"]
 
@@ -134,6 +143,42 @@ def _check_metric(metric: Any) -> None:
         )
 
 
+def _rules(text: str) -> List[str]:
+    """The rules of a recipe, without comments."""
+    lines = (re.sub(r"  #[^\"]*$", "", line).rstrip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+@contextmanager
+def given_models(others: Any) -> Iterator[Optional[List[str]]]:
+    """Paths of the models to compare with. Those in memory are in a temporary folder meanwhile, and named by their place."""
+    if others is None:
+        yield None
+        return
+    single = isinstance(others, (Model, str, bytes, os.PathLike))
+    if not isinstance(others, Mapping):
+        if not single and not isinstance(others, (list, tuple)):
+            raise InvalidArgumentError(f"others: expected a Model or a path, got {type(others).__name__}")
+        several = [others] if single else others
+        others = {("model " if isinstance(o, Model) else "") + str(i + 1): o for i, o in enumerate(several)}
+    with tempfile.TemporaryDirectory(prefix="tare-") as folder:
+        found = []
+        for name, other in others.items():
+            if not isinstance(name, str) or not name or os.sep in name or name in (".", ".."):
+                raise InvalidArgumentError(f"others: invalid name {name!r} (expected one without '/')")
+            path = os.path.join(folder, name)
+            if isinstance(other, Model):
+                other.save(path)
+            elif isinstance(other, (str, bytes, os.PathLike)) and name.isdigit():
+                path = os.fsdecode(one_path(other))
+            elif isinstance(other, (str, bytes, os.PathLike)):
+                os.symlink(os.path.abspath(os.fsdecode(one_path(other))), path)
+            else:
+                raise InvalidArgumentError(f"others: expected a Model or a path, got {type(other).__name__}")
+            found.append(path)
+        yield found
+
+
 def _quantize_arguments(row: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
     """Of the plan of a row: options `name=value`, and rules for layers, one per line."""
     if "quantize_command" not in row:
@@ -148,7 +193,7 @@ def _quantize_arguments(row: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
     return found
 
 
-class Comparison:
+class Comparison(Owner):
     """The result of `compare`: one row per model, the float model first.
 
     Notebooks show the page that `save_html` writes.
@@ -162,7 +207,7 @@ class Comparison:
     measure : str
         What models are ranked by: ``"top1"``, ``"mae"``, ``"sqnr"`` … or the name of a metric.
     verdict : str
-        The recommendation as a sentence.
+        The recommendation as a sentence; empty where there is nothing to recommend.
     skipped : Table
         Combinations that were not measured, with the ``reason``.
 
@@ -181,7 +226,7 @@ class Comparison:
     skipped: Table
 
     def __init__(self, handle: Any, options: Mapping[str, Any]) -> None:
-        self._handle, self._options = handle, options
+        self._held, self._options = handle, options
         self._report = self.describe()
         values = self._report["measure"]["results"]
         self.rows = Table(
@@ -189,7 +234,7 @@ class Comparison:
             for row, value in zip(self._report["results"], values)
         )
         self.measure = self._report["measure"]["name"]
-        self.verdict = self._report["verdict"]
+        self.verdict = self._report.get("verdict", "")
         self.skipped = Table(self._report.get("skipped", []))
 
     def __copy__(self) -> "Comparison":
@@ -230,7 +275,7 @@ class Comparison:
         return Table(rows).to_dataframe()
 
     def best(self) -> Optional[Dict[str, Any]]:
-        """The recommended row; None if no smaller model keeps up with float.
+        """The recommended row, or the mix of precisions that a target chose; None if no smaller model keeps up with float.
 
         Returns
         -------
@@ -245,7 +290,18 @@ class Comparison:
         >>> small.weight_bytes == result.best()["size_bytes"]
         True
         """
-        return next((row for row in self.rows if row["recommended"]), None)
+        return next((row for row in self.rows if row["recommended"]), None) or self._mix()
+
+    def _mix(self) -> Optional[Dict[str, Any]]:
+        """The mix of precisions that a target chose, as a row."""
+        target = self._report.get("target", {})
+        chosen = next((dict(point) for point in target.get("points", []) if point["chosen"]), None)
+        base = next((row["arguments"] for row in self.rows if row["method"] == target.get("method") and row["arguments"]), None)
+        if chosen is None or base is None:
+            return None
+        rules = [*base.get("rule", []), *_rules(target["rules"])]
+        arguments = {**base, "rule": rules} if rules else base
+        return {"method": target["method"], **chosen, "value": chosen.get("measure"), "recommended": True, "arguments": arguments}
 
     def sensitivity(self) -> Table:
         """The layers by their effect on accuracy, the worst first.
@@ -297,18 +353,19 @@ def compare(
     data: Data,
     *,
     calibration: Union[Calibration, Data, None] = None,
-    methods: Union[str, Sequence[str], None] = None,
-    algorithms: Union[str, Sequence[str], None] = None,
+    methods: "Union[Method, Sequence[Method], None]" = None,
+    algorithms: "Union[Algorithm, Sequence[Algorithm], None]" = None,
     label: str = "label",
     target: Optional[str] = None,
-    metric: Union[str, MetricFunction, Metric, None] = None,
+    metric: "Union[MetricName, MetricFunction, Metric, None]" = None,
+    others: Union[Model, Path, Sequence[Union[Model, Path]], Mapping[str, Union[Model, Path]], None] = None,
     signature: Optional[str] = None,
     spec: Optional[Path] = None,
     sensitivity: bool = False,
     workers: Optional[int] = None,
     limit: Optional[int] = None,
     progress: Progress = None,
-    **options: Any,
+    **options: "Unpack[CompareOptions]",
 ) -> Comparison:
     """Run the float model and each quantized one on the same records.
 
@@ -334,6 +391,9 @@ def compare(
         What ranks the models: a built-in metric (``"top1"``, ``"auc"``, ``"mae"``, ``"rmse"``, ``"r2"``, ``"sqnr"``),
         a function ``metric(outputs, labels)`` that returns a number, or a `Metric`. Default: inferred from the data.
         Functions get the outputs of all records in one array (or a dict of arrays), and the labels likewise.
+    others : Model, path, or list or dict of them, optional
+        Also compare these quantized or converted versions of the model, by the names of a dict. Only they are compared unless
+        there are `methods`.
     signature, spec, workers, limit, progress
         As for `calibrate`.
     sensitivity : bool
@@ -368,16 +428,19 @@ def compare(
         with data_errors("data", "calibration"):
             calibration = calibrate(model, calibration, signature=signature, spec=own, workers=workers, progress=progress)
     custom = None if metric is None or isinstance(metric, str) else metric
-    given = {"methods": methods, "algorithms": algorithms, "label": label, "target": target, "signature": signature,
+    given: Dict[str, Any] = {"methods": methods, "algorithms": algorithms, "label": label, "target": target, "signature": signature,
              "threads": workers, "limit": limit, "metric": metric if custom is None else None,
              "sensitivity": sensitivity or None, "spec": spec if is_path(data) else None, **options}  # fmt: skip
     check_limit(limit)
-    inputs = model._signature(signature).inputs
-    records: Union[List[bytes], Iterator[List[NativeArray]]] = (
-        paths(data) if is_path(data) else native_records(islice(records_of(data, inputs, label), limit or None), inputs)
-    )
+    chosen = model._signature(signature)
+    records: Union[List[bytes], Iterator[List[NativeArray]]]
+    if is_path(data):
+        records = paths(data)
+    else:
+        found = records_of(data, chosen.inputs, target or label, **model._reads(chosen))
+        records = native_records(islice(found, limit or None), chosen.inputs)
     streamed: Any = custom if custom is None or hasattr(custom, "update") else _Collector(custom, target or label)
-    with data_errors("memory"), model._context.lock, reporting(model._context.handle, progress):
+    with given_models(others) as given["with"], data_errors("memory"), model._context.lock, reporting(model._context.handle, progress):
         handle = _native.comparison_open(
             model._handle,
             records,

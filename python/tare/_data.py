@@ -1,18 +1,18 @@
-"""Data in the forms that users have it in, as records: dicts of arrays, or paths that libtare reads itself."""
+"""Records for the library: of data in memory (`_forms`), or paths that libtare reads itself."""
 
 import os
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _native
-from ._arrays import BFLOAT16, DTYPES, NativeArray, TensorSpec, converted, copy, encoded, exact, native, prepare
+from ._arrays import DTYPES, NativeArray, TensorSpec, copy, encoded, native, prepare
 from ._errors import Error, InvalidArgumentError, Status, UsageError
+from ._forms import Parser, Record
 from ._options import one_path, paths
 
 __all__ = ["read_records", "write_records"]
 
-Record = Dict[str, Any]
 _MOST_RECORDS = 10**15  # as for the option of the library
 #: Everything that `calibrate` and `compare` take as data.
 Data = Any
@@ -25,89 +25,6 @@ def is_path(data: Data) -> bool:
     return isinstance(data, (list, tuple)) and len(data) > 0 and all(isinstance(d, (str, os.PathLike)) for d in data)
 
 
-def _rows(array: Any, spec: Optional[TensorSpec]) -> Tuple[int, Callable[[int], Any]]:
-    """Number of records in an array, and a function that returns the value of one."""
-    if array.ndim == 0:
-        raise InvalidArgumentError("data: an array needs a first dimension of records (expected at least 1, got 0)")
-    rank = spec.rank if spec else None
-    if rank is not None and array.ndim == rank + 1:
-        return len(array), lambda i: array[i]
-    if rank is not None and array.ndim == rank - 1 and spec and spec.shape and spec.shape[0] in (None, 1):
-        # One dimension fewer: each row of the array is the row of a record, and a further dimension of 1 is missing.
-        return len(array), lambda i: array[i : i + 1].reshape(array[i : i + 1].shape + (1,))
-    size = (spec.shape[0] if spec and spec.shape else None) or 1
-    if len(array) % size:
-        name = spec.name if spec else ""
-        raise InvalidArgumentError(f"data {name}: {len(array)} rows (expected a multiple of {size}, the batch of the model)")
-    return len(array) // size, lambda i: array[i * size : (i + 1) * size]
-
-
-def _rows_like(array: Any, counts: Set[int], specs: Mapping[str, TensorSpec]) -> Optional[Tuple[int, Callable[[int], Any]]]:
-    """Labels of each example, for a model whose records have a fixed number of examples; None: one row is a record."""
-    sizes = {spec.shape[0] for spec in specs.values() if spec.shape}
-    size = (next(iter(sizes)) if len(sizes) == 1 else None) or 1
-    count = next(iter(counts)) if len(counts) == 1 else 0
-    if size == 1 or array.ndim == 0 or len(array) != count * size:
-        return None
-    return count, lambda i: array[i * size : (i + 1) * size]
-
-
-def _from_arrays(columns: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> Iterator[Record]:
-    if not columns:
-        raise InvalidArgumentError(f"data: the dict is empty (expected keys {', '.join(specs)})")
-    arrays = {
-        name: prepare(values, specs[name].number if name in specs else 0, name) for name, values in columns.items()
-    }
-    rows = {name: _rows(array, specs.get(name)) for name, array in arrays.items()}
-    for name in arrays.keys() - specs.keys():
-        rows[name] = _rows_like(arrays[name], {rows[known][0] for known in arrays.keys() & specs.keys()}, specs) or rows[name]
-    counts = {name: count for name, (count, _) in rows.items()}
-    if len(set(counts.values())) != 1:
-        found = ", ".join(f"{name} {count}" for name, count in counts.items())
-        raise InvalidArgumentError(f"data: arrays have different numbers of records ({found})")
-    for i in range(next(iter(counts.values()))):
-        yield {name: row(i) for name, (_, row) in rows.items()}
-
-
-def _column(values: Any, dtype: "np.dtype[Any]", name: str) -> "np.ndarray[Any, Any]":
-    """Columns of objects hold numbers with missing ones; columns of floats may hold integers, as pandas makes them."""
-    array = np.asarray(values.tolist()) if values.dtype.kind == "O" else values
-    return exact(array, dtype, name) if array.dtype.kind == "f" else converted(array, dtype, name)
-
-
-def _matrix(features: Any, spec: TensorSpec) -> Any:
-    """The columns as one matrix in the dtype of the input."""
-    if spec.number not in DTYPES or spec.number == BFLOAT16:
-        return features.to_numpy()
-    dtype = DTYPES[spec.number]
-    return np.stack([_column(features[name].to_numpy(), dtype, str(name)) for name in features.columns], axis=1)
-
-
-def _frame_columns(frame: Any, specs: Mapping[str, TensorSpec], label: str) -> Dict[str, Any]:
-    """Columns of a DataFrame by input; for a single input that no column names, all but the label as one matrix."""
-    columns = {str(name): frame[name].to_numpy() for name in frame.columns}
-    if len(specs) != 1 or any(name in columns for name in specs):
-        return columns
-    name, spec = next(iter(specs.items()))
-    features = frame.drop(columns=[label]) if label in columns else frame
-    matrix = {name: _matrix(features, spec)}
-    return {**matrix, label: columns[label]} if label in columns else matrix
-
-
-def _as_record(item: Any, specs: Mapping[str, TensorSpec], label: str) -> Record:
-    if isinstance(item, dict):
-        return item
-    if isinstance(item, Mapping):
-        return dict(item)
-    values = item if isinstance(item, tuple) else (item,)
-    names = [*specs, label] if len(values) == len(specs) + 1 else list(specs)
-    if len(values) != len(names):
-        raise InvalidArgumentError(
-            f"data: a record has {len(values)} values (expected {len(specs)}, or {len(specs) + 1} with a label; or a dict)"
-        )
-    return dict(zip(names, values))
-
-
 def check_limit(limit: Any) -> None:
     """A number of records, or None."""
     if limit is None:
@@ -116,27 +33,9 @@ def check_limit(limit: Any) -> None:
         raise UsageError(f"limit: invalid number of records (expected 0 to {_MOST_RECORDS}, got {limit!r})", Status.USAGE)
 
 
-def records_of(data: Data, specs: Mapping[str, TensorSpec], label: str = "label") -> Iterator[Record]:
-    """The data as records: a dict for each, with the shapes of the inputs."""
-    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
-        return _from_arrays(_frame_columns(data, specs, label), specs)
-    if isinstance(data, Mapping):
-        return _from_arrays(data, specs)
-    if hasattr(data, "__array__") and hasattr(data, "ndim"):  # of NumPy, JAX and others
-        return _from_arrays(_as_record(np.asarray(data), specs, label), specs)
-    if isinstance(data, tuple) and all(hasattr(part, "__array__") or isinstance(part, list) for part in data):
-        return _from_arrays(_as_record(data, specs, label), specs)
-    if not hasattr(data, "__iter__"):
-        raise InvalidArgumentError(
-            f"data: {type(data).__name__} is not supported (expected arrays, a dict of arrays, an iterable of records, "
-            "a DataFrame, or paths)"
-        )
-    return _from_items(data, specs, label)
-
-
-def _from_items(data: Iterable[Any], specs: Mapping[str, TensorSpec], label: str) -> Iterator[Record]:
-    for item in data:
-        yield _as_record(item, specs, label)
+def records_of(data: Data, specs: Mapping[str, TensorSpec], label: str = "label", **known: Any) -> Iterator[Record]:
+    """The data as records: a dict for each, with the shapes of the inputs. `known`: as for `_forms.Parser`."""
+    return Parser(specs, label, **known).parse(data)
 
 
 class _Binder:

@@ -1,27 +1,39 @@
 """Models: opened from a SavedModel, or made by quantization and conversion."""
 
 import copy
+import difflib
+import html
 import json
 import os
+import re
 import threading
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _native
-from ._arrays import TensorSpec, bind, encoded, is_python, native_inputs, take
+from ._arrays import TensorSpec, encoded, is_python, native_inputs, take
 from ._calibration import Calibration
-from ._errors import InvalidArgumentError, NotFoundError, Status
+from ._errors import Error, InvalidArgumentError, NotFoundError, Status, UsageError
+from ._forms import Parser, described, is_items
 from ._options import argument, field_names, message_text, one_path, option_text
+from ._owner import Owner
 from ._progress import Progress, on_log, reporting
 from ._report import Report
+from ._run import in_batches, joined
 from ._table import Table
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._types import Algorithm, Granularity, MethodName, Pass, QuantizeOptions
 
 __all__ = ["Function", "Model", "Signature", "load"]
 
 Path = Union[str, "os.PathLike[str]"]
 
 _OVERWRITE = 1
+_CONVERT_ARGUMENTS = ("options", "functions", "calibration", "allow_incompatible", "bfloat16_outputs", "keep_tags", "progress")
 _MOST_THREADS = 1024
 _MOST_RUNNERS = 8  # of a function, by dtypes and shapes of the arguments
 _ALLOW_INCOMPATIBLE, _FIND_FUNCTIONS, _BFLOAT16_OUTPUTS, _KEEP_TAGS = 1, 2, 4, 8
@@ -48,6 +60,10 @@ class Signature(NamedTuple):
     outputs: Dict[str, TensorSpec]
 
 
+def _dims(shape: Optional[Tuple[Optional[int], ...]]) -> str:
+    return "of any rank" if shape is None else "[" + ", ".join("?" if dim is None else str(dim) for dim in shape) + "]"
+
+
 def _join(values: Dict[str, Any], more: Mapping[str, Any]) -> None:
     """Add inputs; one that is given twice would otherwise be passed over."""
     for name in more:
@@ -68,11 +84,32 @@ def calibration_handle(calibration: Any) -> Any:
     return calibration._handle
 
 
+def _with_nearest(text: str) -> str:
+    """Adds the argument of `convert` that a name that is no field resembles."""
+    found = re.search(r"has no field '(\w+)'$", text)
+    near = difflib.get_close_matches(found.group(1), _CONVERT_ARGUMENTS, 1) if found else []
+    return f"{text} (did you mean '{near[0]}'?)" if near else text
+
+
 def expect_model(model: Any) -> "Model":
-    """The model; a path in its place is a frequent mistake."""
+    """The model; a path or a model of another library in its place is a frequent mistake."""
     if not isinstance(model, Model):
-        raise InvalidArgumentError(f"model: expected a Model, got {type(model).__name__} (open one with tare.load)")
+        raise InvalidArgumentError(f"model: expected a Model, got {type(model).__name__} ({_remedy(model)})")
     return model
+
+
+def _remedy(model: Any) -> str:
+    """How to make a Model of what was passed instead of one."""
+    if isinstance(model, (str, os.PathLike)):
+        return f"open it with tare.load({os.fspath(model)!r})"
+    library = {base.__module__.split(".")[0] for base in type(model).__mro__}
+    if library & {"keras", "tf_keras"}:
+        return "write it with model.export('my_model') and open it with tare.load('my_model')"
+    if "tensorflow" in library:
+        return "write it with tf.saved_model.save(model, 'my_model') and open it with tare.load('my_model')"
+    if library & {"torch", "flax", "jax", "equinox"} or callable(model):
+        return "export it as a SavedModel or a StableHLO module, docs/exporting.md, and open that with tare.load"
+    return "open one with tare.load"
 
 
 class Context:
@@ -170,7 +207,7 @@ class Function:
         raise TypeError("a Function cannot be pickled (save its model)")
 
 
-class Model:
+class Model(Owner):
     """A model that can be run, calibrated, quantized, compared, converted and saved. Immutable.
 
     Models are made by `load`, `Model.quantize` and `Model.convert`. Several threads may use one model: `run` runs in
@@ -196,7 +233,7 @@ class Model:
     report: Optional[Report]
 
     def __init__(self, handle: Any, context: Context, path: Optional[str], report: Optional[Report] = None) -> None:
-        self._handle = handle
+        self._held = handle
         self._context = context
         self._runners: Dict[str, List[Any]] = {}
         self._description: Optional[str] = None
@@ -212,6 +249,17 @@ class Model:
     def __repr__(self) -> str:
         name = os.path.basename(os.path.normpath(self.path)) if self.path else "in memory"
         return f"<tare.Model {name}: {', '.join(self._signatures)}>"
+
+    def close(self) -> None:
+        """Release the memory of the model, which cannot be used any more; also the end of a ``with`` statement."""
+        super().close()
+        self._runners.clear()
+
+    def _repr_html_(self) -> str:
+        tensors = [(signature, kind, spec) for signature in self._signatures.values()
+                   for kind, specs in (("input", signature.inputs), ("output", signature.outputs)) for spec in specs.values()]  # fmt: skip
+        rows = [{"signature": s.name, "": kind, "name": t.name, "dtype": t.dtype, "shape": _dims(t.shape)} for s, kind, t in tensors]
+        return f"<p>{html.escape(repr(self))}, weights {self.weight_bytes / 1e6:.3g} MB</p>{Table(rows)._repr_html_()}"
 
     def __copy__(self) -> "Model":
         """Models are immutable: a copy shares all of it."""
@@ -268,7 +316,7 @@ class Model:
         return _native.model_weight_size(self._handle)
 
     def layers(
-        self, method: str = "weight_only", calibration: Optional[Calibration] = None, **options: Any
+        self, method: "MethodName" = "weight_only", calibration: Optional[Calibration] = None, **options: "Unpack[QuantizeOptions]"
     ) -> Table:
         """List the quantizable layers, as a method would quantize them.
 
@@ -306,8 +354,26 @@ class Model:
             raise NotFoundError(f"signature: {name} does not exist (expected {', '.join(self._signatures)})", Status.NOT_FOUND)
         return self._signatures[name]
 
+    def _reads(self, signature: Signature) -> Dict[str, Any]:
+        """What the parser of data needs to know of a signature besides its inputs."""
+        return {"outputs": list(signature.outputs), "separable": lambda two: self._are_examples(signature, two)}
+
+    def _are_examples(self, signature: Signature, two: Mapping[str, Any]) -> bool:
+        """Whether the rows of two are examples: their outputs are those of each alone."""
+        if any(spec.shape is not None and spec.shape[:1] != (None,) for spec in signature.outputs.values()):
+            return False
+        parts = [{n: value[i : i + 1] if signature.inputs[n].shape else value for n, value in two.items()} for i in (0, 1)]
+        try:
+            together, *alone = (self._run(signature, values) for values in (two, *parts))
+        except Error:
+            return True  # the library reports it with the record
+        return all(
+            value.shape[:1] == (2,) and all(value[i : i + 1].tobytes() == one[name].tobytes() for i, one in enumerate(alone))
+            for name, value in together.items()
+        )
+
     def run(
-        self, inputs: Any = None, *, signature: Optional[str] = None, **named: Any
+        self, inputs: Any = None, *, signature: Optional[str] = None, batch_size: Optional[int] = None, **named: Any
     ) -> "Dict[str, np.ndarray[Any, Any]]":
         """Run a signature on the CPU.
 
@@ -317,10 +383,14 @@ class Model:
 
         Parameters
         ----------
-        inputs : dict of str to array_like, or array_like
-            Arrays by input; one array if the signature has one input.
+        inputs : dict of str to array_like, array_like, DataFrame, or iterable
+            Arrays by input, in a dict, a DataFrame or a tuple; one array if the signature has one input. A data set or another
+            iterable of batches (`calibrate` lists them) is run batch by batch, without its labels.
         signature : str, optional
             Default: ``serving_default``, or the only one.
+        batch_size : int, optional
+            Run so many rows at a time, as ``predict`` of Keras: memory for values of the model does not grow with the
+            number of rows. Default: all at once.
         **named : array_like
             Inputs as keywords.
 
@@ -341,12 +411,22 @@ class Model:
         --------
         >>> model.run({"image": images[:2]})["probabilities"].shape
         (2, 10)
-        >>> model.run(images[:2])["probabilities"].dtype
+        >>> model.run(images, batch_size=32)["probabilities"].dtype
         dtype('float32')
         """
         chosen = self._signature(signature)
-        values = bind(inputs, chosen.inputs) if inputs is not None else {}
-        _join(values, named)
+        parser = Parser(chosen.inputs)
+        if inputs is not None and not named and is_items(inputs):
+            if batch_size is not None:
+                raise UsageError(f"batch_size: applies to arrays (got {described(inputs)}, whose items are batches)", Status.USAGE)
+            return joined([self._run(chosen, batch) for batch in parser.batches(inputs)])
+        values = parser.batch(inputs) if inputs is not None else {}
+        _join(values, parser.batch(named) if named else {})
+        if batch_size is None:
+            return self._run(chosen, values)
+        return in_batches(lambda part: self._run(chosen, part), values, chosen.inputs, batch_size)
+
+    def _run(self, chosen: Signature, values: Mapping[str, Any]) -> "Dict[str, np.ndarray[Any, Any]]":
         tuples, keep = native_inputs(values, chosen.inputs)
         free = self._runners.setdefault(chosen.name, [])
         try:
@@ -393,15 +473,15 @@ class Model:
 
     def quantize(
         self,
-        method: str = "static",
+        method: "MethodName" = "static",
         calibration: Optional[Calibration] = None,
         *,
-        algorithm: Optional[str] = None,
-        granularity: Optional[str] = None,
-        bits: Optional[int] = None,
-        passes: Union[str, Sequence[str], None] = None,
+        algorithm: "Optional[Algorithm]" = None,
+        granularity: "Optional[Granularity]" = None,
+        bits: "Optional[Literal[4, 8]]" = None,
+        passes: "Union[Pass, Sequence[Pass], None]" = None,
         recipe: Optional[Path] = None,
-        **options: Any,
+        **options: "Unpack[QuantizeOptions]",
     ) -> "Model":
         """Return a quantized copy that still runs on a CPU.
 
@@ -509,7 +589,10 @@ class Model:
             flags |= _FIND_FUNCTIONS
         handle = calibration_handle(calibration)
         with self._context.lock, reporting(self._context.handle, progress):
-            made, report = _native.model_convert(self._handle, text, handle, flags)
+            try:
+                made, report = _native.model_convert(self._handle, text, handle, flags)
+            except Error as error:
+                raise type(error)(_with_nearest(str(error)), error.status) from error.__cause__
         return Model(made, self._context, None, Report(json.loads(report)))
 
     def save(self, path: Path, *, overwrite: bool = False) -> None:
@@ -534,7 +617,12 @@ class Model:
         ['saved_model.pb', 'variables']
         """
         with self._context.lock:
-            _native.model_write(self._handle, one_path(path), _OVERWRITE if overwrite else 0)
+            try:
+                _native.model_write(self._handle, one_path(path), _OVERWRITE if overwrite else 0)
+            except Error as error:
+                if "already exists" not in str(error) or overwrite:
+                    raise
+                raise type(error)(f"{error} (pass overwrite=True to replace it)", error.status) from None
 
 
 def load(

@@ -162,8 +162,13 @@ class Merging(Case):
             self.assertEqual((a.records, other.records), (3, 6))
             a.merge(self.part("c"))
             self.assertEqual((a.records, other.records), (6, 6))
-        with self.assertRaisesRegex(TypeError, "cannot be pickled"):
-            pickle.dumps(a)
+        again = pickle.loads(pickle.dumps(a))
+        self.assertEqual(again.to_bytes(), a.to_bytes())
+        a.save(self.tmp / "a.calib")
+        self.assertEqual((self.tmp / "a.calib").read_bytes(), a.to_bytes())
+        for data in (b"", b"x" * 100, a.to_bytes()[:-1]):
+            with self.fails(tare.CorruptDataError, "calibration"):
+                tare.Calibration.from_bytes(data)
 
     def test_other_threads_read_meanwhile(self):
         total, parts = self.part("total"), [self.part(str(i)) for i in range(20)]
@@ -291,8 +296,8 @@ class Failures(Case):
             tare.calibrate(self.model, {"image": samples()[:3], "other": np.zeros(2)})
         with self.fails(tare.InvalidArgumentError, "{image}"):
             tare.calibrate(self.model, ({"picture": image} for image in samples()[:2]))
-        with self.fails(tare.InvalidArgumentError, "a record has 3 values"):
-            tare.calibrate(self.model, iter([(1, 2, 3)]))
+        with self.fails(tare.InvalidArgumentError, "data: record 0: tuple of 4 (expected (inputs), (inputs, labels) or"):
+            tare.calibrate(self.model, iter([(1, 2, 3, 4)]))
         with self.fails(tare.InvalidArgumentError, "int is not supported"):
             tare.calibrate(self.model, 7)
 
@@ -310,7 +315,7 @@ class Failures(Case):
         self.assertEqual(tare.calibrate(self.model, samples()[:5]).records, 5)  # the model still works
 
     def test_a_path_in_place_of_the_model(self):
-        with self.fails(tare.InvalidArgumentError, "model: expected a Model, got str (open one with tare.load)"):
+        with self.fails(tare.InvalidArgumentError, "model: expected a Model, got str (open it with tare.load("):
             tare.calibrate(self.model.path, samples()[:2])
 
     def test_missing_files(self):

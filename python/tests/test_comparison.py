@@ -238,7 +238,7 @@ class Reports(Case):
     def test_errors(self):
         with self.fails(tare.UsageError, "method static needs representative samples (pass calibration=)"):
             tare.compare(self.model, samples()[:5], methods=["static"])
-        with self.fails(tare.InvalidArgumentError, "model: expected a Model, got str (open one with tare.load)"):
+        with self.fails(tare.InvalidArgumentError, "model: expected a Model, got str (open it with tare.load("):
             tare.compare("glyphs", samples()[:5])
         with self.fails(tare.InvalidArgumentError, "expected at least 1, got 0"):
             tare.compare(self.model, np.array(1, np.float32), methods=["dynamic"])

@@ -104,9 +104,12 @@ class Types(unittest.TestCase):
             import mypy  # noqa: F401
         except ImportError:
             self.skipTest("mypy is not installed")
+        from mypy.version import __version__
+
+        unpack = ["--enable-incomplete-feature=Unpack"] if tuple(map(int, __version__.split(".")[:2])) < (1, 7) else []
         with tempfile.TemporaryDirectory() as cache:
             return subprocess.run(
-                [sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, *arguments],
+                [sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, *unpack, *arguments],
                 cwd=PACKAGE.parent, capture_output=True, text=True,
             )  # fmt: skip
 

@@ -1,0 +1,124 @@
+"""Types of options, for type checkers and editors: names are literals, further options TypedDicts. A test compares them with the
+options of the library."""
+
+from typing import Any, Literal, Sequence, TypedDict, Union
+
+__all__ = ["Setting", "setting"]
+
+MethodName = Literal[
+    "static", "dynamic", "weight_only", "float", "bfloat16", "int8", "w8a8", "w8a16", "w4a8", "int8_dynamic", "int8_weight_only", "int4"
+]  # fmt: skip
+AlgorithmName = Literal["min_max", "average_min_max", "percentile", "entropy", "mse", "mse_symmetric"]
+PassName = Literal["equalization", "smooth_quant", "weight_clipping", "gptq", "reconstruction", "bias_correction"]
+Granularity = Literal["per_tensor", "per_channel", "per_block:32", "per_block:64", "per_block:128", "per_block:256"]
+MetricName = Literal[
+    "auto", "top1", "auc", "mae", "rmse", "r2", "iou", "pixel_accuracy", "sequence", "psnr", "ssim", "sqnr"
+]
+Chip = Literal["v2", "v3", "v4", "v5e", "v5p", "v6e"]
+
+
+class Setting(str):
+    """A method, algorithm or pass with parameters, made by `setting`. A str: ``"weight_only:bits=4"``.
+
+    Examples
+    --------
+    >>> isinstance(tare.setting("mse"), tare.Setting)
+    True
+    """
+
+
+def setting(name: Union[MethodName, AlgorithmName, PassName], *passes: Union[PassName, Literal["bfloat16"]], **parameters: Any) -> Setting:
+    """A method, algorithm or pass with parameters, as a str that type checkers accept where they expect a name.
+
+    Parameters
+    ----------
+    name : str
+        ``"weight_only"``, ``"percentile"``, ``"smooth_quant"`` …
+    *passes : str
+        Accuracy passes of a method, or ``"bfloat16"`` to compute the remaining float ops in bfloat16.
+    **parameters
+        Its parameters: ``bits=4``, ``block=32``, ``p=99.9``.
+
+    Returns
+    -------
+    Setting
+
+    Examples
+    --------
+    >>> tare.setting("weight_only", "gptq", bits=4, block=32)
+    'weight_only:bits=4:block=32+gptq'
+    """
+    return Setting(":".join([name, *(f"{key}={value}" for key, value in parameters.items())]) + "".join(f"+{item}" for item in passes))
+
+
+Method = Union[MethodName, Setting]
+Algorithm = Union[AlgorithmName, Setting]
+Pass = Union[PassName, Setting]
+
+
+class _Layers(TypedDict, total=False):
+    """How layers are quantized."""
+
+    full_range: bool
+    symmetric: bool
+    activation_bits: Literal[8, 16]
+    op_set: Literal["xla", "uniform_quantized", "tf"]
+    depthwise: bool
+    two_inputs: bool
+    integer_adds: bool
+    min_elements: int
+    reconstruction_seconds: float
+    rule: Union[str, Sequence[str]]
+
+
+class _Target(TypedDict, total=False):
+    """What a search over the precision of layers must reach."""
+
+    auto: bool
+    max_drop: float
+    min_sqnr: float
+    max_mae: float
+    max_size: Union[int, str]
+
+
+class QuantizeOptions(_Layers, _Target, total=False):
+    """Further options of `Model.quantize`."""
+
+    keep_variables: bool
+    write_recipe: Any
+    allow_unquantized: bool
+    data: Any
+    eval: Any
+    spec: Any
+    signature: str
+    limit: int
+    label: str
+    target: str
+    metric: MetricName
+
+
+class CompareOptions(_Layers, _Target, total=False):
+    """Further options of `compare`."""
+
+    granularities: Union[Granularity, Sequence[Granularity]]
+    bits: Literal[4, 8]
+    recipe: Any
+    batch: int
+    sensitivity_limit: int
+    chip: Chip
+    chip_batch: int
+
+
+class CalibrateOptions(TypedDict, total=False):
+    """Further options of `calibrate`."""
+
+    observe: Literal["quantizable", "all"]
+    channels: bool
+    max_bad: int
+
+
+class DescribeOptions(TypedDict, total=False):
+    """Options of `Calibration.describe`."""
+
+    algorithms: Union[Algorithm, Sequence[Algorithm]]
+    tensor: str

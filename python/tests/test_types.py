@@ -1,0 +1,188 @@
+"""Options and their types: those of the library are those that type checkers know, and both find mistakes."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import typing
+import unittest
+
+import numpy as np
+from support import ROOT, Case, evaluation, samples
+
+import tare
+from tare import _native, _types
+from tare._options import option_text
+
+PACKAGE = pathlib.Path(tare.__file__).parent
+PROGRAM = PACKAGE.parents[1] / "tare"
+#: Named parameters, and options with another name or none in Python.
+NAMED = {
+    "quantize": {"method", "calibration", "algorithm", "granularity", "bits", "passes", "recipe"},
+    "compare": {"with", "methods", "algorithms", "label", "target", "metric", "signature", "spec", "sensitivity", "limit", "threads"},
+    "calibrate": {"signature", "spec", "threads", "batch", "limit"},
+    "show": {"html"},
+}
+MISTAKES = (
+    'tare.compare(model, "d", methods=["dynamc"])',
+    'tare.compare(model, "d", chip="v9")',
+    'model.quantize("statik")',
+    'model.quantize("static", granularty="per_tensor")',
+    'model.quantize("static", bits=5)',
+    'tare.calibrate(model, 1, observe="al")',
+    'tare.setting("weightonly", bits=4)',
+)
+CORRECT = (
+    'tare.compare(model, "d", methods=["dynamic", tare.setting("weight_only", "gptq", bits=4)], chip="v5e", others=[model])',
+    'model.quantize("int8", depthwise=True, granularity="per_block:64", passes=["gptq"], algorithm="mse")',
+    'model.quantize(**(tare.compare(model, "d").best() or {})["arguments"])',
+    'tare.calibrate(model, 1, observe="all", channels=True).describe(algorithms=["mse"])',
+    'with tare.load("x") as opened: opened.run(1, batch_size=3)',
+)
+
+
+class Options(Case):
+    def accepted(self, command, call):
+        """Options of a command of the program that a function of the library takes."""
+        text = subprocess.run([PROGRAM, command, "--help"], check=True, capture_output=True, text=True).stdout
+        found = set()
+        for name in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.MULTILINE):
+            try:
+                call(name)
+            except tare.Error as error:
+                if "unknown option" in str(error):
+                    continue
+            found.add(name.replace("-", "_"))
+        return found - {"help"} - NAMED[command]
+
+    def test_are_those_of_the_library(self):
+        calibration = tare.calibrate(self.model, samples()[:2])
+        handle, value = self.model._handle, str(self.tmp / "none")
+
+        def compared(name):
+            _native.comparison_open(handle, iter(()), "memory", None, None, None, False, option_text({name: value}))
+
+        calls = {
+            "quantize": (_types.QuantizeOptions, lambda name: _native.model_quantize(handle, "float", None, option_text({name: value}), False)),
+            "compare": (_types.CompareOptions, compared),
+            "calibrate": (_types.CalibrateOptions, lambda name: _native.calibrator_open(handle, option_text({name: value}))),
+            "show": (_types.DescribeOptions, lambda name: calibration.describe(**{name: value})),
+        }
+        for command, (known, call) in calls.items():
+            with self.subTest(command):
+                self.assertEqual(self.accepted(command, call), set(known.__annotations__))
+
+    def test_names_are_those_of_the_library(self):
+        calibration = tare.calibrate(self.model, samples()[:2], channels=True)
+        for method in typing.get_args(_types.MethodName):
+            if method != "bfloat16":  # of compare
+                self.model.quantize(method, calibration, allow_unquantized=True)
+        for algorithm in typing.get_args(_types.AlgorithmName):
+            calibration.ranges(algorithm)
+        for name in typing.get_args(_types.PassName):
+            if name not in ("gptq", "reconstruction"):  # need Hessians
+                self.model.layers("static", calibration, passes=name)
+        for granularity in typing.get_args(_types.Granularity):
+            self.model.layers("weight_only", granularity=granularity)
+        for chip in typing.get_args(_types.Chip):
+            tare.compare(self.model, samples()[:1], methods=["float"], chip=chip)
+
+    def test_mistakes_name_what_resembles_them(self):
+        images = samples()[:2]
+        self.model.save(self.tmp / "saved")
+        for call, text in (
+            (lambda: tare.compare(self.model, images, methods=["dynamc"]), "unknown method 'dynamc' (did you mean 'dynamic'?)"),
+            (lambda: self.model.quantize("statik"), "did you mean 'static'?"),
+            (lambda: self.model.quantize("static", granularty="x"), "unknown option 'granularty' (did you mean 'granularity'?)"),
+            (lambda: self.model.convert(functionz="a"), "no field 'functionz' (did you mean 'functions'?)"),
+            (lambda: self.model.save(self.tmp / "saved"), "(pass overwrite=True to replace it)"),
+        ):
+            with self.fails(tare.InvalidArgumentError, text):
+                call()
+
+    def test_models_of_others_say_what_to_do(self):
+        keras = type("Sequential", (), {"__module__": "keras.src.models.sequential"})
+        torch = type("Module", (), {"__module__": "torch.nn", "__call__": lambda self: 0})
+        for model, text in (
+            (keras(), "got Sequential (write it with model.export('my_model') and open it with tare.load('my_model'))"),
+            (type("Mine", (keras,), {})(), "model.export("),
+            (torch(), "docs/exporting.md"),
+            ("my_model", "got str (open it with tare.load('my_model'))"),
+        ):
+            with self.fails(tare.InvalidArgumentError, text):
+                tare.calibrate(model, samples()[:2])
+
+
+class Objects(Case):
+    def test_are_closed_by_with(self):
+        with tare.load(self.model.path) as model, tare.calibrate(self.model, samples()[:5]) as calibration:
+            small = model.quantize("static", calibration)
+        for use in (lambda: model.run(samples()[:1]), lambda: model.weight_bytes):
+            with self.fails(tare.InvalidArgumentError, "model: is closed"):
+                use()
+        with self.fails(tare.InvalidArgumentError, "calibration: is closed"):
+            calibration.records
+        self.assertEqual(small.run(samples()[:1])["probabilities"].shape, (1, 10))
+
+    def test_of_models_are_shown_in_notebooks(self):
+        shown = self.model._repr_html_()
+        for text in ("serving_default", "image", "[?, 28, 28, 1]", "probabilities", "0.153 MB"):
+            self.assertIn(text, shown)
+
+    def test_in_memory_are_compared(self):
+        X, Y = (array[:100] for array in evaluation())
+        small = self.model.quantize("weight_only", bits=4, granularity="per_block:32")
+        result = tare.compare(self.model, (X, Y), others={"small": small, "TPU": self.model.convert(), "same": self.model.path})
+        self.assertEqual(result.rows.column("method"), ["float", "small", "TPU", "same"])
+        self.assertEqual(result.rows.column("size_bytes")[1], small.weight_bytes)
+        expected = float((small.run(X)["probabilities"].argmax(axis=1) == Y).mean())
+        self.assertAlmostEqual(result.rows.column("top1")[1], expected)
+        self.assertEqual(result.rows.column("top1")[3], result.rows.column("top1")[0])
+        self.assertEqual(tare.compare(self.model, X, others=small).rows.column("method"), ["float", "model 1"])
+        for others, text in ((7, "expected a Model or a path, got int"), ({"a/b": small}, "invalid name 'a/b'")):
+            with self.fails(tare.InvalidArgumentError, text):
+                tare.compare(self.model, X, others=others)
+
+    def test_mixes_of_a_target_are_the_best(self):
+        images, labels = (array[:200] for array in evaluation())
+        result = tare.compare(self.model, (images, labels), methods=["weight_only"], bits=4, min_sqnr=25)
+        best = result.best()
+        self.assertGreater(len(best["arguments"]["rule"]), 0)
+        self.assertEqual(self.model.quantize(**best["arguments"]).weight_bytes, best["size_bytes"])
+        self.assertGreaterEqual(best["sqnr_db"], 25)
+
+
+def mypy_version():
+    from mypy.version import __version__
+
+    return __version__
+
+
+class Checkers(unittest.TestCase):
+    def check(self, module, *arguments):
+        try:
+            __import__(module)
+        except ImportError:
+            self.skipTest(f"{module} is not installed")
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "user.py"
+            program.write_text("import tare\nmodel = tare.load('x')\n" + "\n".join((*CORRECT, *MISTAKES)) + "\n")
+            if module == "mypy" and tuple(map(int, mypy_version().split(".")[:2])) < (1, 7):
+                arguments = (*arguments, "--enable-incomplete-feature=Unpack")
+            command = [sys.executable, "-m", module, *arguments, str(program)]
+            found = subprocess.run(command, cwd=PACKAGE.parent, capture_output=True, text=True, env={**os.environ, "MYPY_CACHE_DIR": folder}).stdout
+        lines = {int(line) for line in re.findall(r"user\.py:(\d+):.*\berror\b", found)}
+        first = 3 + len(CORRECT)
+        self.assertEqual(lines, set(range(first, first + len(MISTAKES))), found)
+
+    def test_mypy_finds_mistakes(self):
+        self.check("mypy", "--strict")
+
+    def test_pyright_finds_mistakes(self):
+        self.check("pyright")
+
+
+if __name__ == "__main__":
+    unittest.main()
