@@ -330,7 +330,7 @@ tare_status tare_quant_describe(struct tare_quant_product *out, const struct tar
     case TARE_KIND_TRANSPOSED_CONV:
         return tare_quant_describe_transposed_conv(out, op, left_shape, right_shape, result_shape);
     case TARE_KIND_XLA_CONV:
-        return tare_quant_describe_xla_conv(out, op, right_shape);
+        return tare_quant_describe_xla_conv(out, op, left_shape, right_shape);
     case TARE_KIND_XLA_DOT:
         return describe_xla_dot(out, op, left, left_shape, right_shape);
     case TARE_KIND_MATMUL:

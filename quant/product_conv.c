@@ -29,6 +29,15 @@ static void set_matrices(struct tare_quant_product *p) {
         p->channel_shape.dims[i] = i ? 1 : p->columns;
 }
 
+static bool has_one_place(const struct tare_quant_product *p, const struct tare_shape *input) {
+    bool one = p->groups == 1 && input->rank == p->spatial + 2 && p->dims.input_feature == p->spatial + 1 &&
+               p->dims.output_feature == p->spatial + 1;
+    for (int i = 0; i < p->spatial && one; i++)
+        one = input->dims[p->dims.input_spatial[i]] == 1 && p->arranged.dims[i] == 1 && p->window[i].low == 0 &&
+              p->window[i].high == 0;
+    return one;
+}
+
 /* ---- Conv2D, DepthwiseConv2dNative, Conv3D ---- */
 
 static int64_t list_item(const struct tare_node *node, const char *name, size_t i, int64_t fallback) {
@@ -97,7 +106,9 @@ tare_status tare_quant_describe_conv(struct tare_quant_product *p, const struct 
                          (long long)filter->dims[p->spatial]);
     }
     set_matrices(p);
-    return read_window(p, conv, input, filter);
+    TARE_TRY(read_window(p, conv, input, filter));
+    p->one_place = has_one_place(p, input);
+    return TARE_OK;
 }
 
 /* ---- Conv2DBackpropInput ---- */
@@ -186,7 +197,7 @@ static tare_status read_xla_window(struct tare_quant_product *p, const struct ta
 }
 
 tare_status tare_quant_describe_xla_conv(struct tare_quant_product *p, const struct tare_node *conv,
-                                         const struct tare_shape *filter) {
+                                         const struct tare_shape *input, const struct tare_shape *filter) {
     struct tare_conv_dims dims;
     if (conv->n_inputs != CONV_INPUTS || filter->rank < 3 || filter->rank > TARE_MOST_WINDOW + 2)
         return TARE_FAIL(TARE_UNSUPPORTED, "the filter's rank is %d", filter->rank);
@@ -210,6 +221,7 @@ tare_status tare_quant_describe_xla_conv(struct tare_quant_product *p, const str
     memcpy(p->dims.output_spatial, dims.output_spatial, sizeof dims.output_spatial);
     set_matrices(p);
     TARE_TRY(read_xla_window(p, conv));
+    p->one_place = has_one_place(p, input);
     return p->groups >= 1 && p->columns % p->groups == 0
                ? TARE_OK
                : TARE_FAIL(TARE_UNSUPPORTED, "%lld output channels do not divide into %lld groups",

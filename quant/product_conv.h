@@ -12,6 +12,6 @@ tare_status tare_quant_describe_transposed_conv(struct tare_quant_product *p, co
                                                 const struct tare_shape *input, const struct tare_shape *filter,
                                                 const struct tare_shape *result);
 tare_status tare_quant_describe_xla_conv(struct tare_quant_product *p, const struct tare_node *conv,
-                                         const struct tare_shape *filter);
+                                         const struct tare_shape *input, const struct tare_shape *filter);
 
 #endif

@@ -23,6 +23,8 @@ struct tare_quant_product {
     struct tare_spatial window[TARE_MOST_WINDOW];
     bool pads_late; /* SAME padding with a stride, of a size known only at run time: low and high are not set */
     int64_t groups; /* of input channels, each with filters of its own */
+    bool one_place; /* image and window have one element in each spatial dimension, and channels are last: the product
+                     * of the channels */
 
     /* Products of arrays. Broadcasting is done first: a batch axis that may have one element at run time is broadcast
      * to the other operand's size (0: no broadcast), and an axis known to have one element is removed, which makes the

@@ -74,6 +74,18 @@ static struct tare_edge emit_conv(struct tare_emit *emit, const struct tare_quan
     return emit_xla(emit, "XlaConvV2", inputs, 7, &numbers, accumulator);
 }
 
+/* [batch, 1…, channels] times [channels, outputs]: one element of an image has no convolution, which XLA computes
+ * incorrectly for int8 on CPUs. */
+static struct tare_edge emit_one_place(struct tare_emit *emit, const struct tare_quant_product *p, struct tare_edge lhs,
+                                       struct tare_edge rhs, int accumulator) {
+    const struct tare_quant_product channels = { .n_contracted = 1, .left_contracted = { p->spatial + 1 } };
+    const struct tare_shape matrix = tare_shape_make(2, p->rows, p->columns);
+    const struct tare_edge inputs[] = { lhs, tare_emit_reshape(emit, "weight/matrix", rhs, &matrix) };
+    struct tare_dims_wire numbers = { .size = 0 };
+    dot_dimension_numbers(&numbers, &channels, true);
+    return emit_xla(emit, "XlaDotV2", inputs, 2, &numbers, accumulator);
+}
+
 /* Batch axes that may broadcast to the other operand's size. */
 static struct tare_edge emit_spread(struct tare_emit *emit, const char *side, struct tare_edge x, const int64_t *sizes,
                                     int rank) {
@@ -138,6 +150,7 @@ struct tare_edge tare_emit_product(struct tare_emit *emit, const struct tare_qua
         left =
             tare_emit_pad(emit, left, &product,
                           tare_emit_number(emit, "pad/zero", emit->status == TARE_OK ? tare_edge_dtype(left) : 0, 0));
+    if (product.one_place) return emit_one_place(emit, &product, left, right, accumulator);
     if (product.spatial) return emit_conv(emit, &product, left, right, accumulator);
     const struct tare_edge inputs[] = { emit_left(emit, &product, left), emit_right(emit, &product, right) };
     dot_dimension_numbers(&numbers, &layer->product, layer->weight && !layer->selection);

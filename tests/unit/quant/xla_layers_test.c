@@ -410,6 +410,65 @@ static void convolutions__with_gaps_pad_by_the_zero_point(void **state) {
     check_in(TARE_OP_SET_UNIFORM_QUANTIZED, forms, 3);
 }
 
+/* An image of one element: Conv2D, or XlaConvV2 with the arguments of a convolution. */
+static void build_one_place(struct quantized_model *m, const void *arg) {
+    const char *op = arg;
+    const int plain[] = { 0, 1, 2, 3 };
+    const int32_t image[] = { -1, 1, 1, IN }, flat[] = { -1, OUT };
+    const int64_t strides[] = { 1, 2, 2, 1 }, ones[] = { 1, 1 }, pads[4] = { 0 }, groups = 1;
+    const struct tare_shape shape = tare_shape_make(4, 1, 1, IN, OUT);
+    const struct conv dims_of = {
+        .spatial = 2, .x_order = { 0, 1, 2, 3 }, .w_order = { 0, 1, 2, 3 }, .y_order = { 0, 1, 2, 3 }
+    };
+    struct tare_dims_wire wire = { .size = 0 };
+    struct tare_conv_dims dims;
+    struct tare_node *conv;
+    quantized_model_begin(m, ROWS, IN, 1, 91);
+    const struct tare_edge x =
+        mini_node(m->graph, "Reshape", "image", 2, m->in, mini_ints(m->graph, "shape", 4, image));
+    const struct tare_edge w = permuted_weight(m, &shape, plain);
+    if (strcmp(op, "Conv2D") == 0) {
+        conv = mini_open(m->graph, op, "conv", 2, x, w);
+        mini_ok(tare_node_set_string(conv, "padding", "SAME", 4));
+        mini_ok(tare_node_set_int_list(conv, "strides", strides, 4));
+    } else {
+        conv = mini_open(m->graph, op, "conv", 7, x, w, longs(m, "strides", 1, 2, 0, ones),
+                         longs(m, "pads", 2, 2, 2, pads), longs(m, "bases", 1, 2, 0, ones),
+                         longs(m, "dilations", 1, 2, 0, ones), longs(m, "groups", 0, 0, 0, &groups));
+        set_dims(&dims, &dims_of);
+        tare_conv_dims_write(&wire, &dims, TARE_CONV_XLA);
+        mini_ok(tare_node_set_type(conv, "Tindices", TARE_DT_INT64));
+        mini_ok(tare_node_set_string(conv, "precision_config", "", 0));
+        mini_ok(tare_node_set_string(conv, "dimension_numbers", wire.bytes, wire.size));
+    }
+    quantized_model_return(
+        m, mini_node(m->graph, "Reshape", "flat", 2, mini_done(conv), mini_ints(m->graph, "flat", 2, flat)));
+}
+
+static bool has_op(const struct tare_graph *graph, const char *op) {
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        if (!graph->nodes[i]->dead && tare_node_is(graph->nodes[i], op)) return true;
+    return false;
+}
+
+/* XLA on CPUs computes int8 convolutions of such images incorrectly. */
+static void convolutions__of_one_element_are_products(void **state) {
+    const struct form forms[] = { { "MatMul", build_matmul, NULL },
+                                  { "Conv2D", build_one_place, "Conv2D" },
+                                  { "XlaConv", build_one_place, "XlaConv" } };
+    (void)state;
+    check_in(TARE_OP_SET_XLA, forms, 3);
+    for (size_t i = 1; i < 3; i++) {
+        const struct tare_quant_plan options = { .setting = settings[0], .min_elements = 1 };
+        struct quantized_model m;
+        forms[i].build(&m, forms[i].arg);
+        quantized_model_quantize(&m, &options, "");
+        assert_true(has_op(m.graph, "XlaDotV2"));
+        assert_false(has_op(m.graph, "XlaConvV2"));
+        quantized_model_end(&m);
+    }
+}
+
 /* ---- transposed convolutions ---- */
 
 /* The convolution that it is, without strides of its own, and the op's attributes. */
@@ -655,6 +714,7 @@ int main(void) {
         cmocka_unit_test(batch_products__with_the_weight_first_have_the_integers_of_a_matmul),
         cmocka_unit_test(convolutions__of_any_order_have_the_integers_of_a_conv2d),
         cmocka_unit_test(convolutions__with_gaps_pad_by_the_zero_point),
+        cmocka_unit_test(convolutions__of_one_element_are_products),
         cmocka_unit_test(transposed_convolutions__have_the_integers_of_a_conv2d),
         cmocka_unit_test(transposed_convolutions__pad_by_the_zero_point),
         cmocka_unit_test(transposed_convolutions__that_have_no_form_stay_float),
