@@ -1,10 +1,10 @@
-/* Regular expression ops. TensorFlow uses RE2; these use PCRE2 with the closest options: UTF-8 text, "$" matches
- * only at the end of the text, \d \w \s and \b are ASCII-only, and \s has no vertical tab. Where backtracking exceeds
- * PCRE2's limits, its matcher without backtracking decides. Remaining differences: backreferences and look-around are
- * accepted, and a replacement fails where backtracking gives up and matches of several lengths begin at one place. */
+/* Regular expression ops. TensorFlow uses RE2; its patterns are translated to PCRE2 (re2_pattern.h). Where backtracking
+ * exceeds PCRE2's limits, its matcher without backtracking decides; a replacement fails where backtracking gives up and
+ * matches of several lengths begin at one place. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "base/alloc.h"
 #include "interpreter/ops/string/codepoint.h"
+#include "interpreter/ops/string/re2_pattern.h"
 #include "interpreter/ops/string/text.h"
 #include "interpreter/ops/support/operand.h"
 
@@ -12,129 +12,110 @@
 #include <string.h>
 
 struct regex {
-    pcre2_code *code;    /* for UTF-8 text */
-    pcre2_code *lenient; /* for text with invalid bytes, which match nothing; not compiled to machine code, where PCRE2
-                            10.42 misses letters outside ASCII for \D, \W and \S */
+    pcre2_code *codes[2]; /* for UTF-8 text; for text in which TARE_RE2_BYTE stands for other bytes */
     pcre2_match_data *match;
 };
 
 static void regex_free(struct regex *regex) {
     pcre2_match_data_free(regex->match);
-    pcre2_code_free(regex->code);
-    pcre2_code_free(regex->lenient);
+    pcre2_code_free(regex->codes[0]);
+    pcre2_code_free(regex->codes[1]);
     *regex = (struct regex){ 0 };
 }
 
-/* ---- RE2's \s and \S, which do not include the vertical tab in the spaces ---- */
+/* ---- compiling ---- */
 
-static const char *space_class(char letter, bool in_class) {
-    if (letter == 's') return in_class ? "\\t\\n\\f\\r " : "[\\t\\n\\f\\r ]";
-    return in_class ? "\\x00-\\x08\\x0b\\x0e-\\x1f!-\\x{10ffff}" : "[^\\t\\n\\f\\r ]";
-}
-
-/* Appends what begins with a backslash at text[i] and returns what follows it; \Q … \E is copied as it is. */
-static size_t translate_escape(struct tare_strbuf *out, struct tare_str text, size_t i, bool in_class) {
-    const char letter = i + 1 < text.size ? text.data[i + 1] : '\0';
-    if (letter == 's' || letter == 'S') {
-        tare_strbuf_puts(out, space_class(letter, in_class));
-        return i + 2;
-    }
-    size_t end = i + 2 < text.size ? i + 2 : text.size;
-    if (letter == 'Q') {
-        const char *quoted = memmem(text.data + end, text.size - end, "\\E", 2);
-        end = quoted ? (size_t)(quoted - text.data) + 2 : text.size;
-    }
-    tare_strbuf_append(out, text.data + i, end - i);
-    return end;
-}
-
-/* The end of the brackets that open at text[i], as far as they close a class: "[]a]", "[^]a]" and "[[:alpha:]]". */
-static size_t translate_class(struct tare_strbuf *out, struct tare_str text, size_t i) {
-    const size_t first = i + 1 < text.size && text.data[i + 1] == '^' ? i + 2 : i + 1;
-    tare_strbuf_append(out, text.data + i, first - i);
-    for (i = first; i < text.size;) {
-        const char c = text.data[i];
-        const char *named = c == '[' && i + 1 < text.size && text.data[i + 1] == ':'
-                                ? memmem(text.data + i + 2, text.size - i - 2, ":]", 2)
-                                : NULL;
-        const size_t end = named ? (size_t)(named - text.data) + 2 : i + 1;
-        if (c == '\\') {
-            i = translate_escape(out, text, i, true);
-            continue;
-        }
-        if (c == '[' && !named) tare_strbuf_putc(out, '\\'); /* a letter of the class */
-        tare_strbuf_append(out, text.data + i, end - i);
-        if (c == ']' && i > first) return end;
-        i = end;
-    }
-    return i;
-}
-
-static void translate(struct tare_strbuf *out, struct tare_str text) {
-    for (size_t i = 0; i < text.size;) {
-        if (text.data[i] == '\\')
-            i = translate_escape(out, text, i, false);
-        else if (text.data[i] == '[')
-            i = translate_class(out, text, i);
-        else
-            tare_strbuf_putc(out, text.data[i++]);
-    }
-}
-
-/* ---- compiling, matching ---- */
-
-static tare_status compile(struct regex *regex, struct tare_str translated, struct tare_str pattern) {
-    const uint32_t options = PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C;
-    const PCRE2_SPTR text = (PCRE2_SPTR)translated.data;
+static tare_status compile(pcre2_code **out, struct tare_str pattern, bool with_bytes) {
+    struct tare_strbuf translated = { 0 };
     int error;
     size_t at;
-    regex->code = pcre2_compile(text, translated.size, options, &error, &at, NULL);
-    if (!regex->code) {
-        PCRE2_UCHAR reason[128] = "";
-        pcre2_get_error_message(error, reason, sizeof reason);
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid pattern: %.*s, error: %s at character %zu", (int)pattern.size,
-                         pattern.data, (const char *)reason, at + 1);
+    tare_status status = tare_re2_translate(&translated, pattern, with_bytes);
+    if (status == TARE_OK) {
+        *out = pcre2_compile((PCRE2_SPTR)tare_strbuf_text(&translated), translated.size, PCRE2_UTF, &error, &at, NULL);
+        if (!*out) {
+            PCRE2_UCHAR reason[128] = "";
+            pcre2_get_error_message(error, reason, sizeof reason);
+            status = TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid pattern: %.*s, error: %s", (int)pattern.size,
+                               pattern.data, (const char *)reason);
+        } else {
+            pcre2_jit_compile(*out, PCRE2_JIT_COMPLETE); /* on failure matching is slower but works */
+        }
     }
-    regex->lenient = pcre2_compile(text, translated.size, options | PCRE2_MATCH_INVALID_UTF, &error, &at, NULL);
-    regex->match = pcre2_match_data_create_from_pattern(regex->code, NULL);
-    if (!regex->match || !regex->lenient)
-        return TARE_FAIL(TARE_NO_MEMORY, "out of memory for a pattern of %zu bytes", pattern.size);
-    pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE); /* on failure matching is slower but works */
-    return TARE_OK;
+    tare_strbuf_free(&translated);
+    return status;
 }
 
 static tare_status regex_make(struct regex *regex, const char *pattern, size_t size) {
-    struct tare_strbuf translated = { 0 };
+    const struct tare_str text = { pattern, size };
     *regex = (struct regex){ 0 };
-    translate(&translated, (struct tare_str){ pattern, size });
-    tare_status status = translated.failed
-                             ? TARE_NO_MEMORY
-                             : compile(regex, (struct tare_str){ tare_strbuf_text(&translated), translated.size },
-                                       (struct tare_str){ pattern, size });
-    tare_strbuf_free(&translated);
+    tare_status status = compile(&regex->codes[0], text, false);
+    if (status == TARE_OK) status = compile(&regex->codes[1], text, true);
+    if (status == TARE_OK) {
+        regex->match = pcre2_match_data_create_from_pattern(regex->codes[0], NULL);
+        if (!regex->match) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory for a pattern of %zu bytes", size);
+    }
     if (status != TARE_OK) regex_free(regex);
     return status;
 }
 
+/* ---- texts ---- */
+
 struct subject {
-    struct tare_str text;
-    bool valid; /* as UTF-8 */
+    struct tare_str text;      /* UTF-8 */
+    struct tare_str original;  /* the same, or with bytes that `text` has TARE_RE2_BYTE for */
+    size_t *origin;            /* place in `original` of each place in `text`; NULL: they are the same */
+    struct tare_strbuf buffer; /* of `text` */
 };
 
+/* The size of the character at `at`; 0: it is not UTF-8. */
+static size_t character_size(struct tare_str text, size_t at) {
+    uint32_t code;
+    bool bad;
+    if (!((unsigned char)text.data[at] & 0x80)) return 1;
+    const size_t size =
+        tare_codepoint_read(&code, &bad, TARE_ENCODING_UTF8, (const unsigned char *)text.data + at, text.size - at);
+    return bad ? 0 : size;
+}
+
 static bool is_utf8(struct tare_str text) {
-    for (size_t at = 0; at < text.size;) {
-        uint32_t code;
-        bool bad;
-        if (!((unsigned char)text.data[at] & 0x80)) {
-            at++;
-            continue;
-        }
-        at +=
-            tare_codepoint_read(&code, &bad, TARE_ENCODING_UTF8, (const unsigned char *)text.data + at, text.size - at);
-        if (bad) return false;
-    }
+    for (size_t at = 0, size; at < text.size; at += size)
+        if ((size = character_size(text, at)) == 0) return false;
     return true;
 }
+
+static void subject_free(struct subject *subject) {
+    tare_strbuf_free(&subject->buffer);
+    tare_free(subject->origin);
+}
+
+static tare_status subject_make(struct subject *out, struct tare_str text) {
+    static const char byte[] = "\xf4\x8f\xbf\xbf"; /* TARE_RE2_BYTE */
+    const size_t width = sizeof byte - 1;
+    *out = (struct subject){ .text = text, .original = text };
+    if (is_utf8(text)) return TARE_OK;
+    out->origin = tare_calloc(width * text.size + 1, sizeof *out->origin);
+    if (!out->origin) return TARE_NO_MEMORY;
+    for (size_t at = 0; at < text.size;) {
+        const size_t size = character_size(text, at), first = out->buffer.size;
+        tare_strbuf_append(&out->buffer, size ? text.data + at : byte, size ? size : width);
+        for (size_t i = first; i < first + (size ? size : width); i++)
+            out->origin[i] = size ? at + i - first : at;
+        at += size ? size : 1;
+        out->origin[first + (size ? size : width)] = at;
+    }
+    out->text = (struct tare_str){ tare_strbuf_text(&out->buffer), out->buffer.size };
+    const tare_status status = tare_strbuf_status(&out->buffer);
+    if (status != TARE_OK) subject_free(out);
+    return status;
+}
+
+/* Appends what is from `first` to `last` in the text. */
+static void copy(struct tare_strbuf *out, const struct subject *subject, size_t first, size_t last) {
+    if (subject->origin) first = subject->origin[first], last = subject->origin[last];
+    tare_strbuf_append(out, subject->original.data + first, last - first);
+}
+
+/* ---- matching ---- */
 
 static bool gave_up(int count) {
     return count == PCRE2_ERROR_MATCHLIMIT || count == PCRE2_ERROR_DEPTHLIMIT || count == PCRE2_ERROR_HEAPLIMIT ||
@@ -143,14 +124,14 @@ static bool gave_up(int count) {
 
 /* Follows all alternatives at once: the longest match, if only its existence counts (the options have ENDANCHORED) or
  * it is the only one at its place. Otherwise PCRE2_ERROR_MATCHLIMIT. */
-static int match_breadth_first(const struct regex *regex, struct tare_str text, size_t start, uint32_t options) {
+static int match_breadth_first(const struct regex *regex, const pcre2_code *code, struct tare_str text, size_t start,
+                               uint32_t options) {
     enum { STATES = 20000 };
     int *states = tare_calloc(STATES, sizeof *states);
     pcre2_match_data *found = pcre2_match_data_create(2, NULL);
     int count = PCRE2_ERROR_NOMEMORY;
     if (states && found)
-        count =
-            pcre2_dfa_match(regex->code, (PCRE2_SPTR)text.data, text.size, start, options, found, NULL, states, STATES);
+        count = pcre2_dfa_match(code, (PCRE2_SPTR)text.data, text.size, start, options, found, NULL, states, STATES);
     if (count >= 0 && count != 1 && !(options & PCRE2_ENDANCHORED)) count = PCRE2_ERROR_MATCHLIMIT;
     if (count >= 0) {
         size_t *places = pcre2_get_ovector_pointer(regex->match);
@@ -163,23 +144,19 @@ static int match_breadth_first(const struct regex *regex, struct tare_str text, 
     return count;
 }
 
-static struct subject subject_of(struct tare_str text) {
-    return (struct subject){ text, is_utf8(text) };
-}
-
 /* found: whether there is a match at or after `start`; regex->match contains its offsets, of groups if they are asked
  * for. */
 static tare_status regex_search(bool *found, const struct regex *regex, const struct subject *subject, size_t start,
                                 uint32_t options, bool groups) {
-    const pcre2_code *code = subject->valid ? regex->code : regex->lenient;
+    const pcre2_code *code = regex->codes[subject->origin != NULL];
     const PCRE2_SPTR text = (PCRE2_SPTR)subject->text.data;
     const size_t size = subject->text.size;
-    if (subject->valid) options |= PCRE2_NO_UTF_CHECK;
+    options |= PCRE2_NO_UTF_CHECK;
     int count = pcre2_match(code, text, size, start, options, regex->match, NULL);
     if (count == PCRE2_ERROR_JIT_STACKLIMIT)
         count = pcre2_match(code, text, size, start, options | PCRE2_NO_JIT, regex->match, NULL);
-    if (gave_up(count) && subject->valid) {
-        const int decided = match_breadth_first(regex, subject->text, start, options);
+    if (gave_up(count)) {
+        const int decided = match_breadth_first(regex, code, subject->text, start, options);
         if (decided < 0 || !groups) count = decided;
     }
     *found = count >= 0;
@@ -188,11 +165,11 @@ static tare_status regex_search(bool *found, const struct regex *regex, const st
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "the pattern cannot be matched (PCRE2 error %d)", count);
 }
 
-/* "\0" is the match, "\1" … "\9" its groups, "\\" a backslash. */
-static tare_status append_rewrite(struct tare_strbuf *out, const struct regex *regex, struct tare_str text,
-                                  struct tare_str rewrite) {
+/* "\0" is the match, "\1" … "\9" its groups, "\\" a backslash. False: the rewrite has something else after a
+ * backslash, and what is before it was appended. */
+static bool append_rewrite(struct tare_strbuf *out, const struct regex *regex, const struct subject *subject,
+                           struct tare_str rewrite) {
     const size_t *places = pcre2_get_ovector_pointer(regex->match);
-    uint32_t groups = pcre2_get_ovector_count(regex->match);
     for (size_t i = 0; i < rewrite.size; i++) {
         char c = rewrite.data[i];
         if (c != '\\') {
@@ -202,14 +179,14 @@ static tare_status append_rewrite(struct tare_strbuf *out, const struct regex *r
         c = ++i < rewrite.size ? rewrite.data[i] : '\0';
         if (c == '\\') {
             tare_strbuf_putc(out, c);
-        } else if (c >= '0' && c <= '9' && (uint32_t)(c - '0') < groups) {
+        } else if (c >= '0' && c <= '9') {
             size_t first = places[2 * (c - '0')], last = places[2 * (c - '0') + 1];
-            if (first != PCRE2_UNSET) tare_strbuf_append(out, text.data + first, last - first);
+            if (first != PCRE2_UNSET) copy(out, subject, first, last);
         } else {
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid rewrite pattern: %.*s", (int)rewrite.size, rewrite.data);
+            return false;
         }
     }
-    return TARE_OK;
+    return true;
 }
 
 struct replacement {
@@ -218,41 +195,54 @@ struct replacement {
     bool all;
 };
 
-/* Whether the rewrite uses groups of the match. */
-static bool uses_groups(struct tare_str rewrite) {
+/* The last group that the rewrite uses; 0: none. */
+static uint32_t last_group(struct tare_str rewrite) {
+    uint32_t last = 0;
     for (size_t i = 0; i + 1 < rewrite.size; i++)
-        if (rewrite.data[i] == '\\' && rewrite.data[++i] >= '1' && rewrite.data[i] <= '9') return true;
-    return false;
+        if (rewrite.data[i] == '\\' && rewrite.data[++i] >= '1' && rewrite.data[i] <= '9' &&
+            (uint32_t)(rewrite.data[i] - '0') > last)
+            last = (uint32_t)(rewrite.data[i] - '0');
+    return last;
 }
 
-/* An empty match directly after the previous match is ignored: one character is copied instead. */
-static tare_status replace(struct tare_strbuf *out, struct tare_str text, const void *arg) {
-    const struct replacement *how = arg;
-    const struct subject subject = subject_of(text);
-    const bool groups = uses_groups(how->rewrite);
+/* As RE2: a rewrite with groups that the pattern does not have changes nothing, and one with another mistake ends where
+ * it has it; with a single match it changes nothing, either. An empty match directly after the previous match is
+ * ignored: one character is copied instead. */
+static tare_status replace_in(struct tare_strbuf *out, const struct subject *subject, const struct replacement *how) {
+    const uint32_t groups = last_group(how->rewrite);
+    const size_t size = subject->text.size;
     size_t at = 0, last_end = SIZE_MAX;
-    while (at <= text.size) {
-        const size_t *places;
+    while (at <= size && groups < pcre2_get_ovector_count(how->regex.match)) {
+        const size_t *places = pcre2_get_ovector_pointer(how->regex.match), before = out->size, start = at;
         bool found;
-        TARE_TRY(regex_search(&found, &how->regex, &subject, at, 0, groups));
+        TARE_TRY(regex_search(&found, &how->regex, subject, at, 0, groups > 0));
         if (!found) break;
-        places = pcre2_get_ovector_pointer(how->regex.match);
-        if (places[0] < at || places[1] < places[0]) break; /* \K in a lookbehind assertion */
-        tare_strbuf_append(out, text.data + at, places[0] - at);
+        copy(out, subject, at, places[0]);
         at = places[0];
-        if (places[0] == last_end && places[1] == places[0]) {
-            do {
-                if (at < text.size) tare_strbuf_putc(out, text.data[at]);
-                at++;
-            } while (at < text.size && ((unsigned char)text.data[at] & 0xC0) == 0x80);
+        if (at == last_end && places[1] == at) {
+            const size_t next = at < size ? at + character_size(subject->text, at) : at + 1;
+            if (at < size) copy(out, subject, at, next);
+            at = next;
             continue;
         }
-        TARE_TRY(append_rewrite(out, &how->regex, text, how->rewrite));
+        if (!append_rewrite(out, &how->regex, subject, how->rewrite) && !how->all) {
+            out->size = before;
+            at = start;
+            break;
+        }
         at = last_end = places[1];
         if (!how->all) break;
     }
-    if (at < text.size) tare_strbuf_append(out, text.data + at, text.size - at);
+    if (at < size) copy(out, subject, at, size);
     return TARE_OK;
+}
+
+static tare_status replace(struct tare_strbuf *out, struct tare_str text, const void *arg) {
+    struct subject subject;
+    TARE_TRY(subject_make(&subject, text));
+    const tare_status status = replace_in(out, &subject, arg);
+    subject_free(&subject);
+    return status;
 }
 
 /* The pattern of the Static ops is compiled once per session. */
@@ -315,10 +305,12 @@ static tare_status match_all(struct tare_kernel *kernel, const struct regex *reg
     const struct tare_tensor *in = &kernel->inputs[0];
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_BOOL, &in->shape));
     for (int64_t i = 0; i < in->elements; i++) {
-        const struct subject subject = subject_of(tare_text_at(in, i));
-        bool found = false; /* nothing matches an invalid byte */
-        if (subject.valid)
-            TARE_TRY(regex_search(&found, regex, &subject, 0, PCRE2_ANCHORED | PCRE2_ENDANCHORED, false));
+        struct subject subject;
+        bool found;
+        TARE_TRY(subject_make(&subject, tare_text_at(in, i)));
+        const tare_status status = regex_search(&found, regex, &subject, 0, PCRE2_ANCHORED | PCRE2_ENDANCHORED, false);
+        subject_free(&subject);
+        TARE_TRY(status);
         TARE_DATA(uint8_t, &kernel->outputs[0])[i] = found;
     }
     return TARE_OK;

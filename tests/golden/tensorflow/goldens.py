@@ -39,7 +39,7 @@ def image_file():
 
 
 def regex():
-    """RE2's classes outside ASCII and in text that is not UTF-8, and patterns on which backtracking takes for ever."""
+    """RE2's syntax, classes outside ASCII and in text that is not UTF-8, and patterns on which backtracking takes for ever."""
     g = Golden()
     spaced = ["W\u00f6rld 42".encode(), "na\x0bve\tcaf\u00e9".encode(), b"a\xff\xc3b", "\u65e5 \u672c\r\n\f".encode()]
     rows = [(pattern, spaced) for pattern in (
@@ -47,6 +47,26 @@ def regex():
         r"[[a]", r"[^]a]", r"\\\\s", r".", r"[^a]", r"[\d\s]+", r"\w+\s")]
     rows += [(r"(a*)*b", [b"a" * 40]), (r"(a|aa)+$", [b"a" * 40 + b"b", b"a" * 40]), (r"(x+x+)+y", [b"x" * 40, b"x" * 40 + b"y"]),
              (r"((a{0,5}){0,5}){0,5}[c]", [b"a" * 60]), (r"(a|b|\s)*", [b"ab " * 20000])]
+    letters = ["aab \u017fk\n".encode(), b"x-1\xff\x80B_", "\u212a\u00e9\u65e5S\nab".encode(), b"", b"\xc3"]
+    rows += [(pattern, letters) for pattern in (
+        "", r"a{0}", r"(?i)s|K", r"(?i)\w", r"(?i)\W", r"(?i)[^\W\n]", r"(?i)[[:^upper:]]", r"(?m)^", r"(?m)$", r"(?s).+", r".+", r"(?U)a+",
+        r"(?U)a+?", r"a*?", r"(a|ab)(c|bcd)*", r"a(?i)*", r"(?:a*)*b", r"a{2}", r"a{,2}", r"x{", r"\Qa.b\E*", r"\101", r"\x{e9}", r"\v", r"[\x61-c]",
+        r"[a-\x{e9}]", r"[\d-z]", r"[^\n]", r"\pL", r"\PL+", r"[\p{Han}\p{Latin}]", r"\p{^Greek}", r"\pN|\pP", r"\pC", r"\z", r"\b", r"(?P<n>a)",
+        r"(?-s:.)", r"()*", r"a||b", r"(|a)*", r"(|a)+", r"[[:word:]]", r"\_", r"(?i)\x{130}", r"\p{Any}")]
+    refused = (r"a**", r"a*+", r"a{2}{3}", r"a{1001}", r"(a{40}){40}", r"*a", r"a|*", r"(?=a)", r"(?!a)", r"(?<=a)", r"(?<n>a)", r"(?>a)", r"(?x)a",
+               r"(?#a)", r"(a)\1", r"\Z", r"\h", r"\R", r"\X", r"\K", r"\G", r"\N", r"\e", r"\q", "a\\", r"(", r")", r"[a", r"[b-a]", r"[a-\d]",
+               r"[[:foo:]]", r"[\b]", r"\p{Foo}", r"\p{Alphabetic}", r"(?P<1 >a)", r"(?i", r"(?-)a", "\u00e9\\\u00e9", r"\8")
+    for pattern in refused:
+        try:
+            tf.strings.regex_full_match("a", pattern)
+        except tf.errors.InvalidArgumentError:
+            g.case("RegexFullMatch", "", [text(b"a"), text(pattern.encode())], [], error="Invalid pattern")
+        else:
+            raise AssertionError(pattern)
+    for rewrite in (rb"<\1>", rb"<\2>", b"x\\", rb"x\q", rb"\\\0"):
+        for everything in (True, False):
+            replaced = tf.raw_ops.RegexReplace(input=letters, pattern="(a)?b", rewrite=rewrite, replace_global=everything).numpy()
+            g.case("RegexReplace", f"replace_global: {str(everything).lower()}", [text(letters), text("(a)?b"), text(rewrite)], [replaced])
     for pattern, texts in rows:
         given = text(texts)
         g.case("RegexFullMatch", "", [given, text(pattern)], [tf.strings.regex_full_match(texts, pattern).numpy()])
