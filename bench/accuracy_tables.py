@@ -40,13 +40,13 @@ LOWER_IS_BETTER = ("mae", "rmse")
 
 
 class Row:
-    """One model: its figures and the measure's value, interval and paired test."""
+    """One model: its figures and the measure's value, its interval, and that of the difference from float."""
 
     def __init__(self, result, measure, measure_name):
         self.method, self.algorithm = result["method"], result.get("algorithm")
         self.measure = measure_name
         self.value, self.low, self.high = measure["value"], measure.get("low"), measure.get("high")
-        self.p = measure.get("p")
+        self.least, self.most = measure.get("difference_low"), measure.get("difference_high")
         self.sqnr = result["sqnr_db"]  # None: exact
         self.size = result["size_bytes"]
         self.warnings = result.get("warnings", [])
@@ -60,7 +60,7 @@ class Row:
         return (self.value - other.value) * (1 if self.measure in LOWER_IS_BETTER else -1)
 
     def differs(self):
-        return self.p is not None and self.p < 0.05
+        return self.least is not None and (self.least > 0 or self.most < 0)
 
 
 def read_task(out, task):
@@ -144,7 +144,7 @@ def markdown(tasks):
                         + cells(rows, columns, lambda row: difference(row, reference)))
         sqnr.append([task] + cells(rows, columns, decibels))
         sizes.append([task, f"{reference.size / 1000:.0f}"] + cells(rows, columns, lambda row: f"{row.size / 1000:.0f}"))
-    lines = ["Difference from float; `*`: the paired test finds one (p < 0.05).", ""]
+    lines = ["Difference from float; `*`: its 95 % interval does not contain 0.", ""]
     lines += markdown_table(["task", "records", "measure", "float"] + headings, accuracy)
     lines += ["", "SQNR of the measured output against float, in dB.", ""]
     lines += markdown_table(["task"] + headings, sqnr)
@@ -214,9 +214,9 @@ th:first-child,td:first-child{text-align:left}tr.below td{background:#fde8e8}
 def page_row(row, reference):
     interval = "" if row.low is None else f"{number(row.low, row.measure)} … {number(row.high, row.measure)}"
     change = "" if row is reference else difference(row, reference)
-    p = "" if row.p is None else f"{row.p:.3f}"
+    paired = "" if row.least is None else f"{row.least:+.3g} … {row.most:+.3g}"
     below = row is not reference and too_low(row, reference)
-    figures = [row.name, number(row.value, row.measure), interval, change, p,
+    figures = [row.name, number(row.value, row.measure), interval, change, paired,
                "" if row is reference else decibels(row), f"{row.size / 1000:.0f}"]
     marks = "".join(f"<td>{html.escape(text)}</td>" for text in figures)
     warned = "<br>".join(html.escape(text) for text in row.warnings)
@@ -231,7 +231,7 @@ def page(tasks, failures, checked):
         out.append("<ul>" + "".join(f"<li>{html.escape(text)}</li>" for text in failures) + "</ul>")
     for task, (rows, records) in tasks.items():
         measure = rows[0].measure
-        heads = ("model", TITLES.get(measure, measure) + UNITS.get(measure, ""), "95 % interval", "from float", "p",
+        heads = ("model", TITLES.get(measure, measure) + UNITS.get(measure, ""), "95 % interval", "from float", "95 % interval",
                  "SQNR dB", "kB", "warnings")
         out.append(f"<h2>{html.escape(task)}, {records} records</h2><table><tr>"
                    + "".join(f"<th>{html.escape(text)}</th>" for text in heads) + "</tr>")

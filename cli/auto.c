@@ -7,7 +7,7 @@
 #include "cli/log.h"
 #include "cli/output_check.h"
 #include "cli/plugins.h"
-#include "eval/measure.h"
+#include "eval/verdict.h"
 #include "workflow/compare.h"
 
 #include <stdio.h>
@@ -19,6 +19,7 @@ struct auto_options {
     struct tare_data_options records;
     const char *label, *target_key, *signature;
     int metric;
+    double margin;
     bool tpu, overwrite, quiet;
     struct tare_option_list plugins;
     struct tare_log_options logging;
@@ -39,6 +40,7 @@ static const struct tare_option rows[] = {
       .help = "record key of the expected values of the first output, for regression" },
     { ROW("metric", CHOICE, metric), .fallback = "auto", .choices = tare_metric_names,
       .help = "measure for the recommendation; auto follows from labels and expected values" },
+    TARE_MARGIN_OPTION(struct auto_options, margin, NULL),
     { ROW("signature", STRING, signature), .placeholder = "S", .help = "signature to run (default: serving_default)" },
     { ROW("overwrite", FLAG, overwrite), .help = "replace an existing output directory" },
     { ROW("quiet", FLAG, quiet), .help = "suppress progress and the steps on standard error" },
@@ -106,6 +108,7 @@ static tare_status request_of(struct tare_compare_request *out, const struct aut
     out->label = options->label;
     out->target_key = options->target_key;
     out->metric = options->metric;
+    out->margin = options->margin;
     out->signature = options->signature;
     return TARE_OK;
 }
@@ -134,6 +137,7 @@ static void print_compare(const struct run *run, const struct tare_compare_reque
     if (strcmp(options->label, "label") != 0) put_value(&text, "label", options->label);
     put_value(&text, "target", options->target_key);
     if (options->metric) put_value(&text, "metric", tare_metric_names[options->metric]);
+    if (how->margin != TARE_MARGIN) tare_strbuf_printf(&text, " --margin %g", how->margin);
     put_value(&text, "signature", options->signature);
     if (how->automatic) tare_strbuf_puts(&text, " --auto");
     put_value(&text, "report", how->with.count ? NULL : run->report);

@@ -1,7 +1,7 @@
 /* Area under the ROC curve by placements. The placement of a positive is the share of negatives that score below it,
  * with ties counted half; that of a negative is the share of positives above it. Their mean is the AUC, and the
- * confidence interval and the paired test follow from their variances and covariances (DeLong). Placements are counted
- * in halves, so that sums are exact. */
+ * confidence interval and that of a difference follow from their variances and covariances (DeLong). Placements are
+ * counted in halves, so that sums are exact. */
 #include "eval/auc.h"
 #include "base/alloc.h"
 
@@ -9,8 +9,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const double Z_95 = 1.959963984540054; /* the 97.5 % point of the normal distribution */
 
 tare_status tare_auc_add(struct tare_auc *auc, double score, bool positive) {
     if (!TARE_GROW(auc->scored, auc->count, auc->capacity) || !TARE_GROW(auc->order, auc->count, auc->order_capacity) ||
@@ -101,7 +99,8 @@ void tare_auc_interval(double *low, double *high, const struct tare_auc *auc) {
     *low = *high = NAN;
     if (!place(&p, auc)) return;
     if (p.positives > 1 && p.negatives > 1) {
-        const double value = value_of(&p, auc), reach = Z_95 * sqrt(variance(auc, &p, NULL));
+        const double value = value_of(&p, auc),
+                     reach = tare_normal_quantile(1 - TARE_TAIL_95) * sqrt(variance(auc, &p, NULL));
         *low = fmax(0, value - reach);
         *high = fmin(1, value + reach);
     }
@@ -114,9 +113,15 @@ static bool same_examples(const struct tare_auc *a, const struct tare_auc *b) {
     return true;
 }
 
-double tare_auc_paired_p(const struct tare_auc *a, const struct tare_auc *b) {
+void tare_auc_paired(struct tare_paired *out, const struct tare_auc *a, const struct tare_auc *b, double tail) {
+    const double z = tare_normal_quantile(1 - tail);
     struct placements p, q;
-    if (!same_examples(a, b) || !place(&p, a) || !place(&q, b) || !(p.positives > 1 && p.negatives > 1)) return NAN;
-    const double spread = variance(a, &p, &q), difference = value_of(&p, a) - value_of(&q, b);
-    return spread > 0 ? erfc(fabs(difference) / sqrt(2 * spread)) : difference == 0 ? 1 : 0;
+    *out = (struct tare_paired){ NAN, NAN, NAN, NAN, 0, z, (int64_t)a->count };
+    if (!same_examples(a, b) || !place(&p, a) || !place(&q, b)) return;
+    out->loss = value_of(&q, b) - value_of(&p, a);
+    if (fmin(p.positives, p.negatives) < TARE_FEWEST_EXAMPLES / 2) return;
+    const double error = sqrt(variance(a, &p, &q));
+    out->spread = error * sqrt((double)a->count);
+    out->low = out->loss - z * error;
+    out->high = out->loss + z * error;
 }

@@ -1,13 +1,13 @@
 /* Area under the ROC curve of a two-class score: the probability that a random positive scores above a random negative,
- * with ties counted half (the Mann-Whitney statistic), its confidence interval and the paired test of two models by
- * DeLong, DeLong and Clarke-Pearson (Biometrics 44, 1988). */
+ * with ties counted half (the Mann-Whitney statistic), its confidence interval and that of the difference of two models
+ * by DeLong, DeLong and Clarke-Pearson (Biometrics 44, 1988). */
 #ifndef TARE_EVAL_AUC_H
 #define TARE_EVAL_AUC_H
 
 #include "base/status.h"
+#include "eval/significance.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /* Initialise with zeros. Stores every score, in the order of adding, and room for ranking them, so that the figures
  * need no memory: 40 bytes per example. */
@@ -30,8 +30,9 @@ tare_status tare_auc_add(struct tare_auc *auc, double score, bool positive) TARE
 double tare_auc_value(const struct tare_auc *auc);
 /* 95 % confidence interval, clipped to 0 … 1; NaN like the value, and with fewer than two examples of a class. */
 void tare_auc_interval(double *low, double *high, const struct tare_auc *auc);
-/* Two-sided p of two models scored on the same examples in the same order; NaN when they differ in examples. */
-double tare_auc_paired_p(const struct tare_auc *a, const struct tare_auc *b);
+/* How much less the AUC of `a` is than that of `b`, which scored the same examples in the same order; the limits are
+ * NaN when they differ in examples, and with fewer than TARE_FEWEST_EXAMPLES / 2 of a class. */
+void tare_auc_paired(struct tare_paired *out, const struct tare_auc *a, const struct tare_auc *b, double tail);
 void tare_auc_reset(struct tare_auc *auc);
 
 #endif

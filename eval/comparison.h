@@ -77,6 +77,7 @@ struct tare_comparison {
     const struct tare_sensitivity *sensitivity; /* shown by the reports; NULL: not measured */
     const char *target_key;                     /* records' key of expected values; NULL: none */
     const char *next;                   /* command that builds what is recommended, or looks for more; NULL: none */
+    double margin;                      /* points that a recommended model may lose; 0: TARE_MARGIN (eval/verdict.h) */
     int metric;                         /* measure requested: 1 + enum tare_measure_kind; 0: inferred */
     int chip;                           /* index into tare_tpu_chips */
     int64_t chip_batch;                 /* batch size on the chip; 0: 1 */

@@ -1,14 +1,15 @@
 /* The measure of a comparison: the one figure by which models are ranked, plotted and recommended, with its confidence
- * interval and the paired test against the float model.
+ * interval and that of its difference from another model on the same examples. eval/verdict.h decides by it.
  *
  * The measure follows from the data. Labels: top-1 (accuracy at the threshold for a single score), IoU for one label
  * per pixel, sequence accuracy for one label per token. Expected values: PSNR if the output is images, otherwise mean
- * absolute error. Without either, the SQNR against the float model, which has no test. Agreement of predicted classes
- * is reported, but is not a measure. Each measure is a file of eval/measures/. */
+ * absolute error. Without either, the SQNR against the float model, which has no interval. Agreement of predicted
+ * classes is reported, but is not a measure. Each measure is a file of eval/measures/. */
 #ifndef TARE_EVAL_MEASURE_H
 #define TARE_EVAL_MEASURE_H
 
 #include "eval/comparison.h"
+#include "eval/significance.h"
 
 enum tare_measure_kind {
     TARE_MEASURE_TOP1,
@@ -40,7 +41,7 @@ tare_status tare_measure_read(int *metric, const char *name) TARE_WARN_UNUSED;
 const struct tare_measure *tare_measure_find(enum tare_measure_kind kind);
 /* The name in JSON: that of --metric, or of the caller's metric. */
 const char *tare_measure_key(const struct tare_measure *measure);
-/* Whether there is a paired test of two models by this measure. */
+/* Whether two models can be compared by this measure example by example (tare_measure_paired). */
 bool tare_measure_is_tested(const struct tare_measure *measure);
 
 /* TARE_NOT_FOUND if comparison->metric is set and no output of the first model has data for it. */
@@ -67,13 +68,35 @@ double tare_measure_value(const struct tare_measure *measure, const struct tare_
 /* 95 % confidence interval; both NaN when the measure has none (R2, SQNR). */
 void tare_measure_interval(double *low, double *high, const struct tare_measure *measure,
                            const struct tare_metrics *metrics);
-/* Two-sided p of the paired test of both models on the same records: McNemar's for top-1, DeLong's for AUC, a bootstrap
- * of the mean difference for errors. NaN when the measure has none. */
-double tare_measure_p(const struct tare_measure *measure, const struct tare_metrics *metrics,
-                      const struct tare_metrics *reference);
+/* How much worse the model is than another one on the same examples, in the unit of the measure, with limits for an
+ * error probability of `tail` on each side (eval/significance.h). All NaN when the measure has none, or no data. */
+void tare_measure_paired(struct tare_paired *out, const struct tare_measure *measure,
+                         const struct tare_metrics *metrics, const struct tare_metrics *other, double tail);
+/* Difference of the value from another model's, and its 95 % interval: NaN when there is none. */
+void tare_measure_difference(double *difference, double *low, double *high, const struct tare_measure *measure,
+                             const struct tare_metrics *metrics, const struct tare_metrics *other);
+/* A loss of one point in the unit of the measure: a percentage point, a decibel, a hundredth of AUC, SSIM and R², one
+ * percent of the error of the float model. */
+double tare_measure_point(const struct tare_measure *measure, const struct tare_metrics *float_model);
+
+/* A float model that is no better than guessing. */
+struct tare_guess {
+    const struct tare_measure *measure;
+    double value, low, high; /* of the model, by the measure, with its 95 % interval */
+    double chance;           /* what guessing reaches */
+    const char *how;         /* "the most frequent label for all" */
+};
+/* Whether the 95 % interval of the measure contains what guessing reaches, or is worse; of errors against expected
+ * values, that of the RMSE. False if the measure has no data or no such value. */
+bool tare_measure_is_guess(struct tare_guess *out, const struct tare_measure *measure,
+                           const struct tare_metrics *metrics);
+
 /* Appends "75.60 %", "31.2 dB", "exact". */
 void tare_measure_put(struct tare_strbuf *out, const struct tare_measure *measure, double value);
 
+/* Appends points in the unit of the measure: "1 percentage point of top-1", "0.3 dB of PSNR", "0.012 of AUC", "2 % of
+ * the MAE". */
+void tare_measure_put_points(struct tare_strbuf *out, const struct tare_measure *measure, double points, int digits);
 /* Appends a loss against float in the unit of the measure, with `digits` significant digits; `points`: the difference
  * of the scores in hundredths (struct tare_sensitivity_figures). "1.2 percentage points of top-1 lost", "0.3 dB of PSNR
  * lost", "0.012 of AUC lost", "2 % more MAE". */
@@ -82,27 +105,5 @@ void tare_measure_put_loss(struct tare_strbuf *out, const struct tare_measure *m
 /* Ranks the models by a metric of the caller, which is borrowed. Before the first model is added. */
 tare_status tare_measure_set_custom(struct tare_comparison *comparison,
                                     const struct tare_custom_metric *metric) TARE_WARN_UNUSED;
-
-/* ---- the recommendation ---- */
-
-struct tare_verdict {
-    const struct tare_comparison_row *row; /* recommended; NULL: no smaller model keeps up with float */
-    size_t candidates;                     /* models that keep up with float and are smaller */
-    bool fastest;                          /* chosen by time among models of about the smallest size */
-    bool tested;                           /* `row`, by the paired test; otherwise by an SQNR of TARE_VERDICT_DB */
-};
-enum { TARE_VERDICT_DB = 20 };
-
-/* Recommends a model; none where the comparison has a target, which chooses a mix of precisions. Candidates are models
- * that do not differ significantly from float in the paired test at 95 %, or that are better (without a test: with an
- * SQNR of at least TARE_VERDICT_DB at every output), and have no output of another size or with NaN or infinity in
- * place of numbers. The smallest candidate is recommended, or the fastest one within 5 % of its size. The value of the
- * measure is never used. */
-struct tare_verdict tare_verdict_of(const struct tare_comparison *comparison);
-/* Whether a model is recommended or every given model (row->path) keeps up with float. */
-bool tare_verdict_is_good(const struct tare_comparison *comparison);
-/* The outcome for each given model, then the recommendation with its reason, as sentences without a line break and
- * without the last full stop. */
-void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *comparison);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <complex.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* One row: elements first … first+count-1 of a real tensor. */
@@ -76,11 +77,23 @@ static void count_binary(struct tare_binary_counts *c, double threshold, double 
     c->false_negatives += !predicted && positive;
 }
 
-static void add_binary(struct tare_metrics *m, const struct row *value, const struct row *reference, bool positive) {
+static tare_status judge(struct tare_metrics *m, int64_t label, bool right, bool right_at_zero) {
+    struct tare_judged *judged = &m->judged;
+    if (!TARE_GROW(judged->rows, judged->count, judged->capacity) ||
+        !TARE_GROW(judged->sorted, judged->count, judged->sorted_capacity))
+        return TARE_NO_MEMORY;
+    judged->rows[judged->count++] = (struct tare_judgement){ label, right, right_at_zero };
+    return TARE_OK;
+}
+
+static tare_status add_binary(struct tare_metrics *m, const struct row *value, const struct row *reference,
+                              bool positive) {
     const double score = element(value, 0), before = reference ? element(reference, 0) : score;
+    const int64_t right = m->at_half.correct, right_at_zero = m->at_zero.correct;
     count_binary(&m->at_half, 0.5, score, before, positive);
     count_binary(&m->at_zero, 0, score, before, positive);
     m->outside_unit |= score < 0 || score > 1;
+    return judge(m, positive, m->at_half.correct > right, m->at_zero.correct > right_at_zero);
 }
 
 static tare_status add_label(struct tare_metrics *m, const struct row *value, const struct row *reference,
@@ -90,7 +103,8 @@ static tare_status add_label(struct tare_metrics *m, const struct row *value, co
     if (label <= 1 && value->count <= 2 && !is_class_number(value))
         TARE_TRY(tare_auc_add(&m->auc, value->count == 2 ? element(value, 1) - element(value, 0) : element(value, 0),
                               label == 1));
-    if (label <= 1 && value->count == 1 && !is_class_number(value)) add_binary(m, value, reference, label == 1);
+    if (label <= 1 && value->count == 1 && !is_class_number(value))
+        TARE_TRY(add_binary(m, value, reference, label == 1));
     if ((rank = label_rank(value, label)) < 0) {
         const bool is_binary = value->count == 1 && !is_class_number(value);
         m->unlabelled += !is_binary || label > 1;
@@ -101,6 +115,7 @@ static tare_status add_label(struct tare_metrics *m, const struct row *value, co
     m->classes = value->count;
     m->top1 += rank == 0;
     m->top5 += rank < 5;
+    TARE_TRY(judge(m, label, rank == 0, rank == 0));
     if (!reference) return TARE_OK;
     m->gained += rank == 0 && label_rank(reference, label) != 0;
     m->lost += rank != 0 && label_rank(reference, label) == 0;
@@ -285,6 +300,8 @@ static tare_status add_lost(struct tare_metrics *m, const struct tare_measured *
         const struct row reference = { in->reference, r * width, width };
         status = add_label(&own, &reference, NULL, in->labels[r]);
     }
+    for (size_t i = 0; i < own.judged.count && status == TARE_OK; i++)
+        status = judge(m, own.judged.rows[i].label, false, false);
     m->labelled += own.labelled;
     m->lost += own.top1;
     m->unlabelled += own.unlabelled;
@@ -334,6 +351,8 @@ void tare_metrics_reset(struct tare_metrics *m) {
     tare_auc_reset(&m->auc);
     tare_positions_reset(&m->positions);
     tare_image_quality_reset(&m->images);
+    tare_free(m->judged.rows);
+    tare_free(m->judged.sorted);
     tare_free(m->row_noise.values);
     tare_free(m->errors.absolute);
     tare_free(m->errors.squared);
@@ -356,16 +375,44 @@ void tare_metrics_finish(struct tare_metrics *m, const struct tare_metrics *refe
     m->lost = counts->lost;
 }
 
+bool tare_metrics_is_right(const struct tare_metrics *m, size_t i) {
+    const struct tare_judgement *row = &m->judged.rows[i];
+    return m->binary && m->outside_unit ? row->right_at_zero : row->right;
+}
+
+static int by_label(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+double tare_metrics_majority(const struct tare_metrics *m) {
+    const size_t count = m->judged.count;
+    int64_t *labels = m->judged.sorted;
+    size_t run = 0, most = 0;
+    for (size_t i = 0; i < count; i++)
+        labels[i] = m->judged.rows[i].label;
+    if (count) qsort(labels, count, sizeof *labels, by_label);
+    for (size_t i = 0; i < count; i++) {
+        run = i && labels[i] == labels[i - 1] ? run + 1 : 1;
+        if (run > most) most = run;
+    }
+    return most ? (double)most / (double)count : NAN;
+}
+
 double tare_metrics_f1(const struct tare_metrics *m) {
     const struct tare_binary_counts *c = binary_of(m, m->outside_unit);
     const double whole = (double)(2 * c->true_positives + c->false_positives + c->false_negatives);
     return m->binary && whole > 0 ? 2 * (double)c->true_positives / whole : NAN;
 }
 
-double tare_metrics_r2(const struct tare_metrics *m) {
+double tare_metrics_variance(const struct tare_metrics *m) {
     const double n = (double)m->expected_elements;
-    const double spread = m->expected_squares - m->expected_sum * m->expected_sum / (n > 0 ? n : 1);
-    return n > 0 && spread > 1e-12 * m->expected_squares ? 1 - m->expected_squared_error / spread : NAN;
+    return n > 0 ? fmax(0, m->expected_squares - m->expected_sum * m->expected_sum / n) / n : NAN;
+}
+
+double tare_metrics_r2(const struct tare_metrics *m) {
+    const double n = (double)m->expected_elements, spread = n * tare_metrics_variance(m);
+    return spread > 1e-12 * m->expected_squares ? 1 - m->expected_squared_error / spread : NAN;
 }
 
 double tare_metrics_share(int64_t part, int64_t whole) {

@@ -19,9 +19,17 @@ struct tare_metrics {
     int64_t largest_label;        /* of these */
     int64_t classes;              /* of the rows with a label: elements per row */
     int64_t gained, lost;         /* labelled rows that only this model, or only the reference, has right */
-    int64_t ranked, agree;        /* rows that predict a class (below); of these, equal to the reference's */
-    double signal, noise;         /* sums of squares of the reference, and of the difference */
-    double dot, self;             /* sums for the cosine: reference * value, value * value */
+    struct tare_judged {          /* the rows with a label, in their order */
+        struct tare_judgement {
+            int64_t label;
+            bool right, right_at_zero; /* of one score: at the thresholds 0.5 and 0 */
+        } * rows;
+        int64_t *sorted; /* room for the labels, so that figures need no memory */
+        size_t count, capacity, sorted_capacity;
+    } judged;
+    int64_t ranked, agree; /* rows that predict a class (below); of these, equal to the reference's */
+    double signal, noise;  /* sums of squares of the reference, and of the difference */
+    double dot, self;      /* sums for the cosine: reference * value, value * value */
     double absolute_error, absolute_reference; /* sums of |difference| and |reference| */
     int64_t elements;                          /* elements that are finite in both: the sums are over these */
     double max_abs_error;
@@ -78,8 +86,15 @@ void tare_metrics_finish(struct tare_metrics *metrics, const struct tare_metrics
 
 /* part / whole; 0 of an empty whole. */
 double tare_metrics_share(int64_t part, int64_t whole);
+/* Whether labelled row i is right, after tare_metrics_finish. */
+bool tare_metrics_is_right(const struct tare_metrics *metrics, size_t i);
+/* Share of the labelled rows that have the most frequent label: what always giving it gets right; NaN without labels.
+ */
+double tare_metrics_majority(const struct tare_metrics *metrics);
 /* F1 of the positive class of a single score after tare_metrics_finish; NaN otherwise. */
 double tare_metrics_f1(const struct tare_metrics *metrics);
+/* Variance of the expected values; NaN without them. */
+double tare_metrics_variance(const struct tare_metrics *metrics);
 /* Coefficient of determination against the expected values; NaN without them or when they are constant. */
 double tare_metrics_r2(const struct tare_metrics *metrics);
 /* 10 log10(signal / noise); +infinity without noise, -infinity if an element is NaN or infinite that is finite in the

@@ -72,11 +72,12 @@ static bool has_others(const struct tare_tensor *value, const struct tare_tensor
 
 /* Intersections and unions of one example. */
 struct overlap {
-    int64_t both[TARE_POSITION_CLASSES], either[TARE_POSITION_CLASSES];
+    int64_t both[TARE_POSITION_CLASSES], either[TARE_POSITION_CLASSES], labels[TARE_POSITION_CLASSES];
 };
 
 static void add_overlap(struct overlap *o, int64_t label, int64_t class) {
     if (is_counted_class(label)) o->either[label]++;
+    if (is_counted_class(label)) o->labels[label]++;
     if (label == class && is_counted_class(label)) o->both[label]++;
     if (label != class && is_counted_class(class)) o->either[class]++;
 }
@@ -110,6 +111,7 @@ static tare_status add_example(struct tare_position_counts *counts, const struct
     for (int c = 0; c < TARE_POSITION_CLASSES; c++) {
         counts->both[c] += o->both[c];
         counts->either[c] += o->either[c];
+        counts->labels[c] += o->labels[c];
     }
     return TARE_OK;
 }
@@ -118,7 +120,7 @@ static tare_status add_example(struct tare_position_counts *counts, const struct
 static tare_status count_example(struct tare_position_counts *counts, const struct scores *value,
                                  const struct scores *reference, const struct tare_tensor *labels, int64_t first,
                                  int64_t width) {
-    struct overlap overlap = { { 0 }, { 0 } };
+    struct overlap overlap = { { 0 }, { 0 }, { 0 } };
     int64_t count = 0, right = 0, before = 0;
     for (int64_t i = first; i < first + width; i++) {
         const int64_t label = label_at(labels, value->classes, i), class = class_at(value, i);
@@ -181,4 +183,15 @@ const struct tare_position_counts *tare_positions_counts(const struct tare_posit
 double tare_positions_iou(const struct tare_positions *p) {
     const struct tare_position_counts *counts = tare_positions_counts(p);
     return p->known && !p->uncounted ? mean_iou(counts->both, counts->either, p->classes == 1) : NAN;
+}
+
+void tare_positions_constant(double *right, double *iou, const struct tare_positions *p) {
+    const struct tare_position_counts *counts = tare_positions_counts(p);
+    int64_t most = 0, classes = 0;
+    for (int c = 0; c < TARE_POSITION_CLASSES; c++) {
+        classes += counts->labels[c] > 0;
+        if (counts->labels[c] > most) most = counts->labels[c];
+    }
+    *right = counts->count ? (double)most / (double)counts->count : NAN;
+    *iou = p->classes == 1 ? (double)counts->labels[1] / (double)counts->count : *right / (double)classes;
 }

@@ -15,6 +15,7 @@ struct tare_position_counts {
     int64_t examples, whole; /* of these, all positions right */
     int64_t gained, lost;    /* wholly right in this model only, in the reference only */
     int64_t both[TARE_POSITION_CLASSES], either[TARE_POSITION_CLASSES]; /* intersections and unions by class */
+    int64_t labels[TARE_POSITION_CLASSES];                              /* positions by class of the label */
     double *shares, *ious; /* by example: share of right positions; mean IoU of the classes that occur */
     size_t n, capacity;
 };
@@ -43,5 +44,7 @@ void tare_positions_reset(struct tare_positions *p);
 const struct tare_position_counts *tare_positions_counts(const struct tare_positions *p);
 /* Mean over the classes that occur, 0 … 1 (of the positive class with one score per position); NaN without any. */
 double tare_positions_iou(const struct tare_positions *p);
+/* What one class at all positions reaches, the best one for it: the share of right positions, and the IoU. */
+void tare_positions_constant(double *right, double *iou, const struct tare_positions *p);
 
 #endif

@@ -1,150 +1,150 @@
-/* Intervals and tests for counts. */
+/* Intervals of shares, means and paired differences; see the header. */
 #include "eval/significance.h"
 #include "base/alloc.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-static const double Z_95 = 1.959963984540054; /* the normal distribution's 97.5 % point */
+static const double CONTINUITY = 0.5; /* of an example */
+
+double tare_normal_quantile(double p) {
+    double low = -40, high = 40;
+    for (int i = 0; i < 100; i++) {
+        const double middle = (low + high) / 2;
+        if (0.5 * erfc(-middle / sqrt(2)) < p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (low + high) / 2;
+}
 
 void tare_share_interval(double *low, double *high, int64_t successes, int64_t count) {
+    const double z = tare_normal_quantile(1 - TARE_TAIL_95);
     double n = (double)count, p, centre, reach, divisor;
     *low = 0;
     *high = 1;
     if (count <= 0) return;
     p = (double)successes / n;
-    divisor = 1 + Z_95 * Z_95 / n;
-    centre = (p + Z_95 * Z_95 / (2 * n)) / divisor;
-    reach = Z_95 * sqrt(p * (1 - p) / n + Z_95 * Z_95 / (4 * n * n)) / divisor;
+    divisor = 1 + z * z / n;
+    centre = (p + z * z / (2 * n)) / divisor;
+    reach = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / divisor;
     if (successes > 0) *low = fmax(0, centre - reach);
     if (successes < count) *high = fmin(1, centre + reach);
 }
 
-/* lgamma writes the global variable signgam. */
-static double log_factorial(int64_t n) {
-    int sign;
-    return lgamma_r((double)n + 1, &sign);
+/* ---- paired shares ---- */
+
+/* Variance of `lost` - `gained` if the loss is `loss`. q: the share of gained examples that is most likely then. */
+static double variance(double loss, double gained, double lost, double n) {
+    if (loss < 0) return variance(-loss, lost, gained, n);
+    const double b = gained + lost + (lost - gained) * loss - 2 * n * loss;
+    const double q = (b + sqrt(b * b + 8 * n * gained * loss * (1 - loss))) / (4 * n);
+    return n * (2 * q + loss - loss * loss);
 }
 
-double tare_paired_p(int64_t gained, int64_t lost) {
-    int64_t n = gained + lost, smaller = gained < lost ? gained : lost;
-    double tail = 0;
-    for (int64_t k = 0; k <= smaller; k++) /* in logarithms, because 2^-n alone would underflow */
-        tail += exp(log_factorial(n) - log_factorial(k) - log_factorial(n - k) - (double)n * log(2));
-    return fmin(1, 2 * tail);
+/* The greatest loss that is not `quantile` standard deviations above what was counted. */
+static double greatest_loss(double gained, double lost, double n, double quantile) {
+    double low = (lost - gained) / n, high = 1;
+    for (int i = 0; i < 60; i++) {
+        const double middle = (low + high) / 2;
+        const double above = n * middle - (lost - gained) - CONTINUITY;
+        if (above <= quantile * sqrt(variance(middle, gained, lost, n)))
+            low = middle;
+        else
+            high = middle;
+    }
+    return (low + high) / 2;
+}
+
+void tare_paired_shares(struct tare_paired *out, int64_t gained, int64_t lost, int64_t count, double tail) {
+    const double g = (double)gained, l = (double)lost, n = (double)count, z = tare_normal_quantile(1 - tail);
+    *out = (struct tare_paired){ NAN, NAN, NAN, NAN, NAN, z, count };
+    if (count <= 0) return;
+    out->loss = (l - g) / n;
+    out->spread = sqrt((l + g) / n);
+    out->high = greatest_loss(g, l, n, z);
+    out->low = -greatest_loss(l, g, n, z);
+    out->rare = n * greatest_loss(0, 0, n, z);
 }
 
 /* ---- means ---- */
 
-enum { RESAMPLES = 2000, MOST_RESAMPLED = 20000 };
-static const uint64_t SEED = UINT64_C(0x9E3779B97F4A7C15);
-
-/* xorshift64*: the same sequence on every machine. */
-static size_t draw(uint64_t *state, size_t count) {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return (size_t)((*state * UINT64_C(0x2545F4914F6CDD1D)) >> 32) % count;
-}
-
-/* a[i] - b[i] - shift; b NULL: a[i]. */
+/* a[i] - b[i]; b NULL: a[i]. */
 struct series {
     const double *a, *b;
-    double shift;
     size_t count;
 };
 
 static double item(const struct series *s, size_t i) {
-    return s->b ? s->a[i] - s->b[i] - s->shift : s->a[i];
+    return s->b ? s->a[i] - s->b[i] : s->a[i];
 }
 
-static double resampled_mean(const struct series *s, uint64_t *state) {
-    double sum = 0;
-    for (size_t i = 0; i < s->count; i++)
-        sum += item(s, draw(state, s->count));
-    return sum / (double)s->count;
-}
+struct moments {
+    double n, mean, spread, skewness;
+};
 
-static double mean_of(const struct series *s) {
-    double sum = 0;
-    for (size_t i = 0; i < s->count; i++)
-        sum += item(s, i);
-    return sum / (double)s->count;
-}
-
-/* Standard error of the mean. */
-static double error_of(const struct series *s, double mean) {
-    double sum = 0;
-    for (size_t i = 0; i < s->count; i++)
-        sum += (item(s, i) - mean) * (item(s, i) - mean);
-    return sqrt(sum / ((double)s->count - 1) / (double)s->count);
-}
-
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Copies the values that are not NaN, of pairs those without a NaN; `b` may be NULL. NULL when out of memory. */
-static double *without_nan(size_t *kept, const double *a, const double *b, size_t count) {
-    double *room = tare_calloc(2 * count + 1, sizeof *room);
-    *kept = 0;
-    for (size_t i = 0; room && i < count; i++) {
-        if (isnan(a[i]) || (b && isnan(b[i]))) continue;
-        room[*kept] = a[i];
-        if (b) room[count + *kept] = b[i];
-        ++*kept;
+/* Items that are NaN are left out. */
+static struct moments moments_of(const struct series *s) {
+    struct moments m = { 0 };
+    double squares = 0, cubes = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        if (isnan(item(s, i))) continue;
+        m.n++;
+        m.mean += item(s, i);
     }
-    return room;
+    m.mean /= m.n;
+    for (size_t i = 0; i < s->count; i++) {
+        const double d = item(s, i) - m.mean;
+        if (isnan(d)) continue;
+        squares += d * d;
+        cubes += d * d * d;
+    }
+    m.spread = sqrt(squares / (m.n - 1));
+    if (squares > 0) m.skewness = cubes / m.n / pow(squares / m.n, 1.5);
+    return m;
 }
 
-static void interval_of(double *low, double *high, const double *values, size_t count) {
-    const struct series s = { .a = values, .count = count };
-    uint64_t state = SEED;
-    double means[RESAMPLES];
+/* Student's quantile for n - 1 degrees of freedom by its expansion about the normal one, z. */
+static double student(double z, double n) {
+    const double f = n - 1, z3 = z * z * z, z5 = z3 * z * z;
+    return z + (z3 + z) / (4 * f) + (5 * z5 + 16 * z3 + 3 * z) / (96 * f * f);
+}
+
+static void limits(double *low, double *high, const struct moments *m, double z) {
+    const double skew = m->skewness * (2 * z * z + 1) / (6 * sqrt(m->n));
+    const double error = m->spread / sqrt(m->n), reach = student(z, m->n);
     *low = *high = NAN;
-    if (count < 2) return;
-    if (count > MOST_RESAMPLED) {
-        const double mean = mean_of(&s), reach = Z_95 * error_of(&s, mean);
-        *low = mean - reach;
-        *high = mean + reach;
-        return;
-    }
-    for (size_t r = 0; r < RESAMPLES; r++)
-        means[r] = resampled_mean(&s, &state);
-    qsort(means, RESAMPLES, sizeof *means, by_value);
-    *low = means[RESAMPLES / 40];
-    *high = means[RESAMPLES - 1 - RESAMPLES / 40];
+    if (m->n < TARE_FEWEST_EXAMPLES) return;
+    *low = m->mean - error * (reach + fmax(0, -skew));
+    *high = m->mean + error * (reach + fmax(0, skew));
 }
 
 void tare_mean_interval(double *low, double *high, const double *values, size_t count) {
-    size_t kept;
-    double *finite = without_nan(&kept, values, NULL, count);
-    *low = *high = NAN;
-    if (finite) interval_of(low, high, finite, kept);
-    tare_free(finite);
+    const struct series s = { .a = values, .count = count };
+    const struct moments m = moments_of(&s);
+    limits(low, high, &m, tare_normal_quantile(1 - TARE_TAIL_95));
 }
 
-static double paired_p_of(const double *a, const double *b, size_t count) {
-    struct series s = { .a = a, .b = b, .count = count };
-    uint64_t state = SEED;
-    size_t beyond = 0;
-    if (count < 2) return NAN;
-    const double mean = mean_of(&s);
-    if (count > MOST_RESAMPLED) {
-        const double error = error_of(&s, mean);
-        return error > 0 ? erfc(fabs(mean) / error / sqrt(2)) : mean == 0 ? 1 : 0;
-    }
-    s.shift = mean;
-    for (size_t r = 0; r < RESAMPLES; r++)
-        beyond += fabs(resampled_mean(&s, &state)) >= fabs(mean);
-    return ((double)beyond + 1) / (RESAMPLES + 1);
+void tare_paired_means(struct tare_paired *out, const double *a, const double *b, size_t count, double tail) {
+    const struct series s = { .a = a, .b = b, .count = count };
+    const struct moments m = moments_of(&s);
+    const double z = tare_normal_quantile(1 - tail);
+    *out = (struct tare_paired){ m.mean, NAN, NAN, m.spread, 0, z, (int64_t)m.n };
+    limits(&out->low, &out->high, &m, z);
 }
 
-double tare_paired_mean_p(const double *a, const double *b, size_t count) {
-    size_t kept;
-    double *finite = without_nan(&kept, a, b, count);
-    const double p = finite ? paired_p_of(finite, finite + count, kept) : NAN;
-    tare_free(finite);
-    return p;
+/* ---- results ---- */
+
+void tare_paired_scale(struct tare_paired *p, double factor) {
+    const double low = p->low, high = p->high;
+    p->loss *= factor;
+    p->low = (factor < 0 ? high : low) * factor;
+    p->high = (factor < 0 ? low : high) * factor;
+    p->spread *= fabs(factor);
+    p->rare *= fabs(factor);
+}
+
+double tare_paired_needed(const struct tare_paired *p, double most) {
+    const double by_spread = p->quantile * p->spread / most;
+    return ceil(fmax(TARE_FEWEST_EXAMPLES, by_spread * by_spread + p->rare / most));
 }

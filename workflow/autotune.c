@@ -2,11 +2,10 @@
  *
  * Every fourth sample is held out: ranges and Hessians of the candidates come from the other three quarters, and the
  * candidates are measured on the samples held out, so that a choice that fits only the samples it was calibrated with
- * is not preferred. A candidate replaces another one only if the paired test on these samples finds less noise. If they
- * have labels or expected values, a candidate that is significantly better by the measure of the task replaces another
- * one as well, and one that is worse by it never does. At the
- * end, choices that do not improve on the plain method are all reverted. The chosen model itself is then calibrated
- * with all samples.
+ * is not preferred. A candidate replaces another one only if the 90 % interval of their difference on these samples is
+ * below it. If they have labels or expected values, a candidate that is significantly better by the measure of the task
+ * replaces another one as well, and one that is worse by it never does. At the end, choices that do not improve on the
+ * plain method are all reverted. The chosen model itself is then calibrated with all samples.
  *
  * The SQNR is that of the worst output (tare_worst_sqnr_db).
  *

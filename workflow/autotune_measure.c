@@ -6,13 +6,12 @@
 #include "eval/logits.h"
 #include "eval/measure.h"
 #include "eval/model_inputs.h"
-#include "eval/significance.h"
 #include "quant/recipe.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double MOST_P = 0.1; /* of the paired test between two candidates */
+static const double TAIL = 0.05; /* of the paired comparison of two candidates */
 
 static bool is_wanted(void *arg, const struct tare_graph *graph, const struct tare_node *op) {
     const struct tare_autotune_search *c = arg;
@@ -140,11 +139,13 @@ tare_status tare_autotune_measure_float(struct tare_autotune_search *c) {
 static int compare_by_task(const struct tare_autotune_search *c, size_t other) {
     const struct tare_measure *measure = c->out->measure;
     const struct tare_comparison_row *rows = c->task_comparison.rows;
+    struct tare_paired paired;
     const double gain = (task_value(c, c->task_last) - task_value(c, other)) * (measure->lower_is_better ? -1 : 1);
     if (gain < 0) return -1;
     if (!(gain > 0)) return 0;
-    return tare_measure_p(measure, tare_measured_of(&c->task_comparison, &rows[c->task_last]),
-                          tare_measured_of(&c->task_comparison, &rows[other])) < MOST_P;
+    tare_measure_paired(&paired, measure, tare_measured_of(&c->task_comparison, &rows[c->task_last]),
+                        tare_measured_of(&c->task_comparison, &rows[other]), TAIL);
+    return paired.high < 0;
 }
 
 bool tare_autotune_improves(const struct tare_autotune_search *c, double db, size_t other, double margin) {
@@ -152,15 +153,15 @@ bool tare_autotune_improves(const struct tare_autotune_search *c, double db, siz
     size_t worst;
     const double other_db = tare_worst_sqnr_db(&worst, &c->comparison, rows[other].outputs);
     const struct tare_metrics *a = &rows[c->last].outputs[worst], *b = &rows[other].outputs[worst];
-    double p;
+    struct tare_paired noise;
     if (c->out->measure) {
         const int task = compare_by_task(c, other == c->best ? c->task_best : c->task_plain);
         if (task) return task > 0;
     }
     if (!(db > other_db + margin)) return false;
     if (a->row_noise.count != b->row_noise.count) return false;
-    p = tare_paired_mean_p(a->row_noise.values, b->row_noise.values, a->row_noise.count);
-    return isnan(p) || p < MOST_P;
+    tare_paired_means(&noise, a->row_noise.values, b->row_noise.values, a->row_noise.count, TAIL);
+    return isnan(noise.high) || noise.high < 0; /* with few samples the decibels decide */
 }
 
 void tare_autotune_keep(struct tare_autotune_search *c, double db) {

@@ -33,8 +33,8 @@ tare_status tare_autotune_measure(double *db, struct tare_autotune_search *c,
 /* Runs the float model, which is the first row. */
 tare_status tare_autotune_measure_float(struct tare_autotune_search *c) TARE_WARN_UNUSED;
 /* Whether the last candidate, of `db`, is better than another row. By the measure of the task if there is one and its
- * values differ; otherwise if it has less noise by `margin` decibels, and the paired test finds the difference at the
- * worst output of the other row. One sample allows no test. */
+ * values differ; otherwise if it has less noise by `margin` decibels, and by the 90 % interval of the
+ * difference at the worst output of the other row, for which few samples are not enough. */
 bool tare_autotune_improves(const struct tare_autotune_search *c, double db, size_t other, double margin);
 /* Makes the last candidate the best one. */
 void tare_autotune_keep(struct tare_autotune_search *c, double db);

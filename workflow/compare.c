@@ -115,7 +115,6 @@ static tare_status compare_float(struct tare_compare_job *c) {
     TARE_TRY(estimate_prepared(c, &c->result.rows[0]));
     tare_workflow_warn_of_nan(c->task->log, &c->result);
     tare_workflow_warn_of_labels(c->task->log, tare_measured_of(&c->result, &c->result.rows[0]));
-    tare_workflow_warn_of_chance(c->task->log, tare_measured_of(&c->result, &c->result.rows[0]));
     return TARE_OK;
 }
 
@@ -400,6 +399,7 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
     out->result.threads = options->threads ? options->threads : tare_cpu_count();
     out->result.chip = options->chip;
     out->result.metric = options->metric;
+    out->result.margin = options->margin;
     out->result.target_key = options->target_key;
     out->result.chip_batch = options->chip_batch;
     out->result.model = task->model;

@@ -1,7 +1,7 @@
 /* Command lines and recipes that build the models of a comparison, from the plans by which they were measured. */
 #include "base/strbuf.h"
-#include "eval/measure.h"
 #include "eval/sensitivity.h"
+#include "eval/verdict.h"
 #include "quant/recipe.h"
 #include "workflow/compare_internal.h"
 
@@ -89,33 +89,45 @@ static void put_files(struct tare_strbuf *out, const char *option, const char *c
     }
 }
 
-/* Where no model is recommended, settings chosen by measurement may help, unless they were tried. */
-static tare_status suggest_auto(struct tare_compare_job *c) {
+/* Where models are worse than float, settings chosen by measurement may help, and after these, layers in higher
+ * precision until the loss is within the margin. */
+static tare_status suggest(struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
     const struct tare_compare_request *options = c->options;
+    const char *const records[] = { "EVAL" };
     struct tare_strbuf text = { 0 };
-    if (options->automatic || !task->n_calibration_data || !tare_workflow_compare_first_quantizing(c)) return TARE_OK;
-    begin(&text, c, "auto");
-    put_files(&text, "data", task->calibration_data, task->n_calibration_data);
-    put_files(&text, "eval", task->data, task->data_name ? 0 : task->n_data);
+    begin(&text, c, options->automatic ? "quantize" : "auto");
+    put_files(&text, "data", task->n_calibration_data ? task->calibration_data : SAMPLES,
+              task->n_calibration_data ? task->n_calibration_data : 1);
+    put_files(&text, "eval", task->data_name ? records : task->data, task->data_name ? 1 : task->n_data);
     put_files(&text, "spec", &task->spec_path, task->spec_path ? 1 : 0);
     put_files(&text, "signature", &options->signature, options->signature ? 1 : 0);
     put_files(&text, "target", &options->target_key, options->target_key ? 1 : 0);
     put_files(&text, "label", &options->label, options->label && strcmp(options->label, "label") != 0 ? 1 : 0);
     if (options->metric) put_files(&text, "metric", &tare_metric_names[options->metric], 1);
+    if (options->automatic && tare_verdict_of(&c->result).tested)
+        tare_strbuf_printf(&text, " --max-drop %g", options->margin);
+    else if (options->automatic)
+        tare_strbuf_printf(&text, " --min-sqnr %d", TARE_VERDICT_DB);
     return take(&c->result.next, &c->result.arena, &text);
 }
 
 tare_status tare_workflow_compare_next(struct tare_compare_job *c) {
     const struct tare_sample_options samples = samples_of(c);
-    const struct tare_comparison_row *row = tare_verdict_of(&c->result).row;
+    const struct tare_verdict verdict = tare_verdict_of(&c->result);
     struct tare_quant_plan plan;
     struct tare_strbuf text = { 0 };
-    if (!c->result.target) {
-        if (!row) return suggest_auto(c);
-        c->result.next = row->quantize ? row->quantize : row->convert;
+    if (verdict.row) {
+        c->result.next = verdict.row->quantize ? verdict.row->quantize : verdict.row->convert;
         return TARE_OK;
     }
+    if (verdict.reason == TARE_VERDICT_WORSE || verdict.reason == TARE_VERDICT_BROKEN) return suggest(c);
+    if (verdict.reason == TARE_VERDICT_GUESS && !c->task->data_name) {
+        tare_strbuf_puts(&text, "tare dataset head ");
+        tare_strbuf_shell_word(&text, c->task->data[0]);
+        return take(&c->result.next, &c->result.arena, &text);
+    }
+    if (verdict.reason != TARE_VERDICT_TARGET) return TARE_OK;
     if (!c->result.target->chosen) return TARE_OK;
     TARE_TRY(recipe_plan(&plan, c, 0));
     begin(&text, c, "quantize");

@@ -144,15 +144,3 @@ void tare_workflow_warn_of_labels(const struct tare_log *log, const struct tare_
               metrics->unlabelled, metrics->unlabelled + metrics->labelled, metrics->largest_label,
               classes > 1 ? classes - 1 : 1);
 }
-
-void tare_workflow_warn_of_chance(const struct tare_log *log, const struct tare_metrics *metrics) {
-    enum { ENOUGH = 50 };
-    const double top1 = tare_metrics_share(metrics->top1, metrics->labelled);
-    const int64_t classes = metrics->rows ? metrics->elements / metrics->rows : 0;
-    if (metrics->binary || metrics->labelled < ENOUGH || classes < 2 || top1 * (double)classes > 1.5) return;
-    tare_warn(log,
-              "the float model reaches a top-1 of %.1f %%, no more than guessing among %" PRId64
-              " classes (check the scale "
-              "of the inputs and the labels with 'tare dataset head')",
-              100 * top1, classes);
-}

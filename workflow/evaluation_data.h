@@ -39,10 +39,7 @@ tare_status tare_workflow_find_leakage(struct tare_leakage *out,
 /* Logs a warning for each output of the float model, the first row, that contains NaN. */
 struct tare_comparison;
 void tare_workflow_warn_of_nan(const struct tare_log *log, const struct tare_comparison *comparison);
-/* Logs a warning if the float model's top-1 at its first output is about that of guessing (at most 1.5 / classes, on
- * at least 50 labelled rows): the inputs probably have another scale than in training, or the labels another order. */
 struct tare_metrics;
-void tare_workflow_warn_of_chance(const struct tare_log *log, const struct tare_metrics *metrics);
 /* Logs a warning if some, not all, labels are no classes of the first output, and are therefore not counted. */
 void tare_workflow_warn_of_labels(const struct tare_log *log, const struct tare_metrics *metrics);
 /* Logs a warning if records are shared. */

@@ -32,6 +32,17 @@ extern const struct tare_option tare_mixed_precision_rows[];
 /* Choices of --metric: "auto", then the measures by enum tare_measure_kind (eval/measure.h); ends with NULL. */
 extern const char *const tare_metric_names[];
 
+/* The loss that is allowed to a recommended model, in points of the measure (eval/verdict.h); `needed`: see
+ * base/option.h.
+ */
+#define TARE_MARGIN_OPTION(type, member, needed)                                                                       \
+    {                                                                                                                  \
+        .name = "margin", .kind = TARE_OPTION_DOUBLE, .offset = offsetof(type, member), .fallback = "1", .min = 0.001, \
+        .max = 100, .needs = needed, .placeholder = "POINTS",                                                          \
+        .help = "loss that a recommended model may have, with 95 % confidence: percentage points, hundredths of AUC "  \
+                "and R², dB, percent of an error"                                                                     \
+    }
+
 /* How to quantize one model: the plan, its samples, and what is to be found by measuring (workflow/quantize.h). */
 struct tare_quantize_request {
     struct tare_quant_plan plan;
@@ -55,7 +66,8 @@ struct tare_compare_request {
     struct tare_option_list with; /* folders of further models: converted, quantized */
     const char *target_key;       /* record key of expected values; NULL: none */
     int metric;                   /* 0: inferred, else 1 + enum tare_measure_kind */
-    int chip;                     /* index into tare_tpu_chips */
+    double margin;
+    int chip; /* index into tare_tpu_chips */
     int64_t chip_batch;
     int64_t limit, sensitivity_limit; /* records */
     struct tare_quant_plan plan;      /* of all variants, without method, granularity, algorithm and passes */

@@ -1,6 +1,5 @@
 /* Area under the ROC curve of two classes. DeLong's interval and test. */
 #include "eval/measure_row.h"
-#include "eval/significance.h"
 
 static bool has(const struct tare_metrics *m) {
     return m->auc.count > 0;
@@ -14,8 +13,14 @@ static void interval(double *low, double *high, const struct tare_metrics *m) {
     tare_auc_interval(low, high, &m->auc);
 }
 
-static double p(const struct tare_metrics *m, const struct tare_metrics *reference) {
-    return tare_auc_paired_p(&m->auc, &reference->auc);
+static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
+                   double tail) {
+    tare_auc_paired(out, &m->auc, &other->auc, tail);
+}
+
+static double chance(const struct tare_metrics *m) {
+    (void)m;
+    return 0.5;
 }
 
 const struct tare_measure_row tare_measure_auc = {
@@ -25,5 +30,7 @@ const struct tare_measure_row tare_measure_auc = {
     .has = has,
     .value = value,
     .interval = interval,
-    .p = p,
+    .paired = paired,
+    .chance = chance,
+    .guess = "a random order",
 };

@@ -1,7 +1,6 @@
 /* Intersection over union of masks: of the positive class with one score per pixel, otherwise the mean over the classes
- * that occur, of all pixels together. Interval and test: bootstrap of the IoU by example. */
+ * that occur, of all pixels together. Intervals: those of the mean IoU by example. */
 #include "eval/measure_row.h"
-#include "eval/significance.h"
 
 #include <math.h>
 
@@ -24,10 +23,23 @@ static void interval(double *low, double *high, const struct tare_metrics *m) {
     *high = fmin(100, value(m) + 100 * (*high - mean));
 }
 
-static double p(const struct tare_metrics *m, const struct tare_metrics *reference) {
+/* Likewise. */
+static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
+                   double tail) {
     const struct tare_position_counts *a = tare_positions_counts(&m->positions);
-    const struct tare_position_counts *b = tare_positions_counts(&reference->positions);
-    return a->n == b->n ? tare_paired_mean_p(a->ious, b->ious, a->n) : NAN;
+    const struct tare_position_counts *b = tare_positions_counts(&other->positions);
+    tare_paired_means(out, a->ious, b->ious, a->n == b->n ? a->n : 0, tail);
+    tare_paired_scale(out, -100);
+    const double moved = value(other) - value(m) - out->loss;
+    out->loss += moved;
+    out->low += moved;
+    out->high += moved;
+}
+
+static double chance(const struct tare_metrics *m) {
+    double right, iou;
+    tare_positions_constant(&right, &iou, &m->positions);
+    return 100 * iou;
 }
 
 const struct tare_measure_row tare_measure_iou = {
@@ -37,5 +49,7 @@ const struct tare_measure_row tare_measure_iou = {
     .has = has,
     .value = value,
     .interval = interval,
-    .p = p,
+    .paired = paired,
+    .chance = chance,
+    .guess = "the same class everywhere",
 };

@@ -1,8 +1,5 @@
-/* Mean absolute error against expected values. Bootstrap of the errors by example. */
+/* Mean absolute error against expected values. Intervals by example. */
 #include "eval/measure_row.h"
-#include "eval/significance.h"
-
-#include <math.h>
 
 static bool has(const struct tare_metrics *m) {
     return m->expected_elements > 0;
@@ -16,9 +13,10 @@ static void interval(double *low, double *high, const struct tare_metrics *m) {
     tare_mean_interval(low, high, m->errors.absolute, m->errors.count);
 }
 
-static double p(const struct tare_metrics *m, const struct tare_metrics *reference) {
-    if (m->errors.count != reference->errors.count) return NAN;
-    return tare_paired_mean_p(m->errors.absolute, reference->errors.absolute, m->errors.count);
+static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
+                   double tail) {
+    const size_t count = m->errors.count == other->errors.count ? m->errors.count : 0;
+    tare_paired_means(out, m->errors.absolute, other->errors.absolute, count, tail);
 }
 
 const struct tare_measure_row tare_measure_mae = {
@@ -28,5 +26,5 @@ const struct tare_measure_row tare_measure_mae = {
     .has = has,
     .value = value,
     .interval = interval,
-    .p = p,
+    .paired = paired,
 };

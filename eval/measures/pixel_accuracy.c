@@ -1,9 +1,6 @@
-/* Share of pixels, or of tokens, that are right. Interval and test: bootstrap of the share by example, as the positions
- * of an example are not independent. */
+/* Share of pixels, or of tokens, that are right. Intervals: those of the mean share by example, as the positions of an
+ * example are not independent. */
 #include "eval/measure_row.h"
-#include "eval/significance.h"
-
-#include <math.h>
 
 static bool has(const struct tare_metrics *m) {
     return m->positions.known;
@@ -21,10 +18,18 @@ static void interval(double *low, double *high, const struct tare_metrics *m) {
     *high *= 100;
 }
 
-static double p(const struct tare_metrics *m, const struct tare_metrics *reference) {
+static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
+                   double tail) {
     const struct tare_position_counts *a = tare_positions_counts(&m->positions);
-    const struct tare_position_counts *b = tare_positions_counts(&reference->positions);
-    return a->n == b->n ? tare_paired_mean_p(a->shares, b->shares, a->n) : NAN;
+    const struct tare_position_counts *b = tare_positions_counts(&other->positions);
+    tare_paired_means(out, a->shares, b->shares, a->n == b->n ? a->n : 0, tail);
+    tare_paired_scale(out, -100);
+}
+
+static double chance(const struct tare_metrics *m) {
+    double right, iou;
+    tare_positions_constant(&right, &iou, &m->positions);
+    return 100 * right;
 }
 
 const struct tare_measure_row tare_measure_pixel_accuracy = {
@@ -34,5 +39,7 @@ const struct tare_measure_row tare_measure_pixel_accuracy = {
     .has = has,
     .value = value,
     .interval = interval,
-    .p = p,
+    .paired = paired,
+    .chance = chance,
+    .guess = "the same class everywhere",
 };

@@ -1,6 +1,5 @@
-/* Mean over the examples of the peak signal-to-noise ratio against expected images. Bootstrap. */
+/* Mean over the examples of the peak signal-to-noise ratio against expected images. Intervals by example. */
 #include "eval/measure_row.h"
-#include "eval/significance.h"
 
 #include <math.h>
 
@@ -23,9 +22,10 @@ static void interval(double *low, double *high, const struct tare_metrics *m) {
     tare_mean_interval(low, high, m->images.psnr, m->images.n);
 }
 
-static double p(const struct tare_metrics *m, const struct tare_metrics *reference) {
-    if (m->images.n != reference->images.n) return NAN;
-    return tare_paired_mean_p(m->images.psnr, reference->images.psnr, m->images.n);
+static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
+                   double tail) {
+    tare_paired_means(out, m->images.psnr, other->images.psnr, m->images.n == other->images.n ? m->images.n : 0, tail);
+    tare_paired_scale(out, -1);
 }
 
 const struct tare_measure_row tare_measure_psnr = {
@@ -35,5 +35,5 @@ const struct tare_measure_row tare_measure_psnr = {
     .has = has,
     .value = value,
     .interval = interval,
-    .p = p,
+    .paired = paired,
 };

@@ -1,8 +1,5 @@
-/* Coefficient of determination. Its test is that of the squared errors; it has no interval. */
+/* Coefficient of determination. Its paired interval is that of the squared errors; it has no other. */
 #include "eval/measure_row.h"
-#include "eval/significance.h"
-
-#include <math.h>
 
 static bool has(const struct tare_metrics *m) {
     return m->expected_elements > 0;
@@ -12,9 +9,11 @@ static double value(const struct tare_metrics *m) {
     return tare_metrics_r2(m);
 }
 
-static double p(const struct tare_metrics *m, const struct tare_metrics *reference) {
-    if (m->errors.count != reference->errors.count) return NAN;
-    return tare_paired_mean_p(m->errors.squared, reference->errors.squared, m->errors.count);
+static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
+                   double tail) {
+    const size_t count = m->errors.count == other->errors.count ? m->errors.count : 0;
+    tare_paired_means(out, m->errors.squared, other->errors.squared, count, tail);
+    tare_paired_scale(out, 1 / tare_metrics_variance(m));
 }
 
 const struct tare_measure_row tare_measure_r2 = {
@@ -23,5 +22,5 @@ const struct tare_measure_row tare_measure_r2 = {
     .needs = "the value of each output element: --target",
     .has = has,
     .value = value,
-    .p = p,
+    .paired = paired,
 };

@@ -1,6 +1,5 @@
-/* Root of the mean squared error against expected values. Bootstrap of the squared errors by example. */
+/* Root of the mean squared error against expected values. Intervals of the squared errors by example. */
 #include "eval/measure_row.h"
-#include "eval/significance.h"
 
 #include <math.h>
 
@@ -18,9 +17,23 @@ static void interval(double *low, double *high, const struct tare_metrics *m) {
     *high = sqrt(*high);
 }
 
-static double p(const struct tare_metrics *m, const struct tare_metrics *reference) {
-    if (m->errors.count != reference->errors.count) return NAN;
-    return tare_paired_mean_p(m->errors.squared, reference->errors.squared, m->errors.count);
+static double root(double reference, double more) {
+    return sqrt(fmax(0, reference * reference + more)) - reference;
+}
+
+static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
+                   double tail) {
+    const size_t count = m->errors.count == other->errors.count ? m->errors.count : 0;
+    const double reference = value(other);
+    tare_paired_means(out, m->errors.squared, other->errors.squared, count, tail);
+    if (reference > 0) out->spread /= 2 * reference;
+    out->loss = root(reference, out->loss);
+    if (!isnan(out->low)) out->low = root(reference, out->low); /* fmax would lose the NaN */
+    if (!isnan(out->high)) out->high = root(reference, out->high);
+}
+
+static double chance(const struct tare_metrics *m) {
+    return sqrt(tare_metrics_variance(m));
 }
 
 const struct tare_measure_row tare_measure_rmse = {
@@ -30,5 +43,7 @@ const struct tare_measure_row tare_measure_rmse = {
     .has = has,
     .value = value,
     .interval = interval,
-    .p = p,
+    .paired = paired,
+    .chance = chance,
+    .guess = "the mean of the expected values",
 };

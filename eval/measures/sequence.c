@@ -1,6 +1,5 @@
-/* Share of sequences whose tokens are all right. McNemar's exact test. */
+/* Share of sequences whose tokens are all right. */
 #include "eval/measure_row.h"
-#include "eval/significance.h"
 
 static bool has(const struct tare_metrics *m) {
     return m->positions.known && !m->positions.mask;
@@ -18,10 +17,23 @@ static void interval(double *low, double *high, const struct tare_metrics *m) {
     *high *= 100;
 }
 
-static double p(const struct tare_metrics *m, const struct tare_metrics *reference) {
-    const struct tare_position_counts *counts = tare_positions_counts(&m->positions);
-    (void)reference;
-    return tare_paired_p(counts->gained, counts->lost);
+static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
+                   double tail) {
+    const struct tare_position_counts *a = tare_positions_counts(&m->positions);
+    const struct tare_position_counts *b = tare_positions_counts(&other->positions);
+    int64_t gained = 0, lost = 0;
+    for (size_t i = 0; i < a->n && a->n == b->n; i++) {
+        const bool right = a->shares[i] >= 1, other_right = b->shares[i] >= 1;
+        gained += right && !other_right;
+        lost += !right && other_right;
+    }
+    tare_paired_shares(out, gained, lost, a->n == b->n ? a->examples : 0, tail);
+    tare_paired_scale(out, 100);
+}
+
+static double chance(const struct tare_metrics *m) {
+    (void)m;
+    return 0;
 }
 
 const struct tare_measure_row tare_measure_sequence = {
@@ -31,5 +43,7 @@ const struct tare_measure_row tare_measure_sequence = {
     .has = has,
     .value = value,
     .interval = interval,
-    .p = p,
+    .paired = paired,
+    .chance = chance,
+    .guess = "one sequence for all",
 };

@@ -1,6 +1,5 @@
-/* Mean structural similarity to expected images. Bootstrap. */
+/* Mean structural similarity to expected images. Intervals by example. */
 #include "eval/measure_row.h"
-#include "eval/significance.h"
 
 #include <math.h>
 
@@ -19,9 +18,10 @@ static void interval(double *low, double *high, const struct tare_metrics *m) {
     tare_mean_interval(low, high, m->images.ssim, m->images.n);
 }
 
-static double p(const struct tare_metrics *m, const struct tare_metrics *reference) {
-    if (m->images.n != reference->images.n) return NAN;
-    return tare_paired_mean_p(m->images.ssim, reference->images.ssim, m->images.n);
+static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
+                   double tail) {
+    tare_paired_means(out, m->images.ssim, other->images.ssim, m->images.n == other->images.n ? m->images.n : 0, tail);
+    tare_paired_scale(out, -1);
 }
 
 const struct tare_measure_row tare_measure_ssim = {
@@ -31,5 +31,5 @@ const struct tare_measure_row tare_measure_ssim = {
     .has = has,
     .value = value,
     .interval = interval,
-    .p = p,
+    .paired = paired,
 };

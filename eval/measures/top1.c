@@ -1,6 +1,5 @@
-/* Share of labelled rows that are right: by class, or of one score at its threshold. McNemar's exact test. */
+/* Share of labelled rows that are right: by class, or of one score at its threshold. */
 #include "eval/measure_row.h"
-#include "eval/significance.h"
 
 static bool has(const struct tare_metrics *m) {
     return m->labelled > 0;
@@ -16,9 +15,20 @@ static void interval(double *low, double *high, const struct tare_metrics *m) {
     *high *= 100;
 }
 
-static double p(const struct tare_metrics *m, const struct tare_metrics *reference) {
-    (void)reference;
-    return tare_paired_p(m->gained, m->lost);
+static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
+                   double tail) {
+    const size_t count = m->judged.count == other->judged.count ? m->judged.count : 0;
+    int64_t gained = 0, lost = 0;
+    for (size_t i = 0; i < count; i++) {
+        gained += tare_metrics_is_right(m, i) && !tare_metrics_is_right(other, i);
+        lost += !tare_metrics_is_right(m, i) && tare_metrics_is_right(other, i);
+    }
+    tare_paired_shares(out, gained, lost, (int64_t)count, tail);
+    tare_paired_scale(out, 100);
+}
+
+static double chance(const struct tare_metrics *m) {
+    return 100 * tare_metrics_majority(m);
 }
 
 const struct tare_measure_row tare_measure_top1 = {
@@ -28,5 +38,7 @@ const struct tare_measure_row tare_measure_top1 = {
     .has = has,
     .value = value,
     .interval = interval,
-    .p = p,
+    .paired = paired,
+    .chance = chance,
+    .guess = "the most frequent label for all",
 };

@@ -7,7 +7,7 @@
 #include "eval/report/comparison_page.h"
 #include "eval/report/page.h"
 #include "eval/sensitivity.h"
-#include "eval/significance.h"
+#include "eval/verdict.h"
 #include "tpu/chips.h"
 
 #include <math.h>

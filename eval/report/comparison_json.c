@@ -5,7 +5,7 @@
 #include "eval/report/json_text.h"
 #include "eval/sensitivity.h"
 #include "eval/target.h"
-#include "eval/significance.h"
+#include "eval/verdict.h"
 
 #include <math.h>
 
@@ -21,8 +21,6 @@ static void put_label_metrics(json_t *object, const struct tare_metrics *m, bool
     if (is_reference) return;
     json_object_set_new(object, "gained", json_integer((json_int_t)m->gained));
     json_object_set_new(object, "lost", json_integer((json_int_t)m->lost));
-    json_object_set_new(object, "paired_p", json_real(tare_paired_p(m->gained, m->lost)));
-    json_object_set_new(object, "distinguishable", json_boolean(tare_paired_p(m->gained, m->lost) < 0.05));
 }
 
 /* Measures of masks, sequences and images. */
@@ -133,7 +131,7 @@ static json_t *skipped_json(const struct tare_comparison *c) {
     return rows;
 }
 
-/* The measure, its value, interval and paired test for every row, and the recommendation. */
+/* The measure, its value, and its difference from float, with intervals, for every row, and the recommendation. */
 static json_t *measure_json(const struct tare_comparison *c) {
     const struct tare_measure *measure = tare_measure_of(c);
     const struct tare_verdict verdict = tare_verdict_of(c);
@@ -141,19 +139,23 @@ static json_t *measure_json(const struct tare_comparison *c) {
     for (size_t r = 0; r < c->n_rows; r++) {
         const struct tare_metrics *m = tare_measured_of(c, &c->rows[r]);
         json_t *row = json_object();
-        double low, high;
+        double low, high, difference;
         tare_measure_interval(&low, &high, measure, m);
         json_object_set_new(row, "value", tare_json_number(tare_measure_value(measure, m)));
         json_object_set_new(row, "low", tare_json_number(low));
         json_object_set_new(row, "high", tare_json_number(high));
-        if (r)
-            json_object_set_new(row, "p",
-                                tare_json_number(tare_measure_p(measure, m, tare_measured_of(c, &c->rows[0]))));
+        if (r) {
+            tare_measure_difference(&difference, &low, &high, measure, m, tare_measured_of(c, &c->rows[0]));
+            json_object_set_new(row, "difference", tare_json_number(difference));
+            json_object_set_new(row, "difference_low", tare_json_number(low));
+            json_object_set_new(row, "difference_high", tare_json_number(high));
+        }
         json_object_set_new(row, "recommended", json_boolean(&c->rows[r] == verdict.row));
         json_array_append_new(rows, row);
     }
     json_object_set_new(object, "name", tare_json_text(tare_measure_key(measure)));
     json_object_set_new(object, "output", tare_json_text(c->output_keys[tare_measured_output(c)]));
+    json_object_set_new(object, "margin", json_real(tare_verdict_margin(c)));
     json_object_set_new(object, "results", rows);
     return object;
 }

@@ -2,7 +2,7 @@
  * output, and the cost of every model. */
 #include "base/strbuf.h"
 #include "eval/report/comparison_page.h"
-#include "eval/significance.h"
+#include "eval/verdict.h"
 
 #include <math.h>
 
@@ -16,9 +16,11 @@ static double share(int64_t part, int64_t whole) {
         .help = "method, calibration algorithm, and granularity of the weights unless per channel"                     \
     }
 
+/* An arrow marks the recommended model. */
 static void name_cell(struct tare_report_table *table, const struct tare_comparison *c, size_t r) {
     struct tare_strbuf name = { 0 };
     tare_comparison_put_name(&name, &c->rows[r]);
+    if (&c->rows[r] == tare_verdict_of(c).row) tare_strbuf_puts(&name, " ←");
     tare_report_table_row(table);
     tare_report_table_series(table, tare_comparison_series(c, r), tare_strbuf_text(&name));
     tare_strbuf_free(&name);
@@ -31,16 +33,16 @@ static void measure_cell(struct tare_report_table *table, const struct tare_meas
     tare_strbuf_free(&text);
 }
 
-/* Difference of the measure from float, marked when the paired test finds one. */
-static void difference_cell(struct tare_report_table *table, const struct tare_comparison *c, size_t r,
-                            const struct tare_measure *measure) {
-    const struct tare_metrics *m = tare_measured_of(c, &c->rows[r]), *reference = tare_measured_of(c, &c->rows[0]);
-    const double p = tare_measure_p(measure, m, reference);
-    const double difference = tare_measure_value(measure, m) - tare_measure_value(measure, reference);
-    if (r == 0 || measure->kind == TARE_MEASURE_SQNR || isnan(difference))
+/* Difference of the measure from float, marked when its interval does not contain 0. */
+static void difference_cell(struct tare_report_table *table, const struct tare_metrics *m,
+                            const struct tare_metrics *reference, const struct tare_measure *measure) {
+    double difference, low, high;
+    tare_measure_difference(&difference, &low, &high, measure, m, reference);
+    if (m == reference || measure->kind == TARE_MEASURE_SQNR || isnan(difference))
         tare_report_table_skip(table, 1);
     else
-        tare_report_table_cell(table, *measure->unit ? "%+.2f %s" : "%+.3g %s", difference, p < 0.05 ? "*" : " ");
+        tare_report_table_cell(table, *measure->unit ? "%+.2f %s" : "%+.3g %s", difference,
+                               low > 0 || high < 0 ? "*" : " ");
 }
 
 void tare_comparison_summary(struct tare_strbuf *out, enum tare_report_form form, const struct tare_comparison *c) {
@@ -48,7 +50,7 @@ void tare_comparison_summary(struct tare_strbuf *out, enum tare_report_form form
     const struct tare_report_column columns[] = {
         MODEL_COLUMN,
         { .heading = measure->title },
-        { .heading = "vs float", .help = "difference from the float model; * the paired test finds one at 95 %" },
+        { .heading = "vs float", .help = "difference from the float model; * its 95 % interval does not contain 0" },
         { .heading = "MB", .help = "size of constants and variables" },
         { .heading = "est. µs", .help = "estimated time per example on the chip" },
         { 0 },
@@ -60,7 +62,7 @@ void tare_comparison_summary(struct tare_strbuf *out, enum tare_report_form form
         measure_cell(
             table, measure,
             r == 0 && measure->kind == TARE_MEASURE_SQNR ? NAN : tare_measure_value(measure, tare_measured_of(c, row)));
-        difference_cell(table, c, r, measure);
+        difference_cell(table, tare_measured_of(c, row), tare_measured_of(c, &c->rows[0]), measure);
         tare_report_table_cell(table, "%.3f", (double)row->size_bytes / 1e6);
         tare_report_table_number(table, "%.3g", 1e6 * row->tpu_seconds);
     }
@@ -69,7 +71,8 @@ void tare_comparison_summary(struct tare_strbuf *out, enum tare_report_form form
 
 /* ---- accuracy ---- */
 
-static void label_cells(struct tare_report_table *table, const struct tare_metrics *m, bool is_reference) {
+static void label_cells(struct tare_report_table *table, const struct tare_metrics *m,
+                        const struct tare_metrics *reference) {
     double low, high;
     if (!m->labelled) {
         tare_report_table_skip(table, 4);
@@ -78,11 +81,7 @@ static void label_cells(struct tare_report_table *table, const struct tare_metri
     tare_share_interval(&low, &high, m->top1, m->labelled);
     tare_report_table_share(table, 2, share(m->top1, m->labelled));
     tare_report_table_cell(table, "%.1f – %.1f", 100 * low, 100 * high);
-    if (is_reference)
-        tare_report_table_skip(table, 1);
-    else
-        tare_report_table_cell(table, "%+.2f %s", 100 * share(m->gained - m->lost, m->labelled),
-                               tare_paired_p(m->gained, m->lost) < 0.05 ? "*" : " ");
+    difference_cell(table, m, reference, tare_measure_find(TARE_MEASURE_TOP1));
     tare_report_table_share(table, 2, m->classes > 5 ? share(m->top5, m->labelled) : NAN);
 }
 
@@ -96,7 +95,7 @@ static void expected_cells(struct tare_report_table *table, const struct tare_me
 static void model_row(struct tare_report_table *table, const struct tare_comparison *c, size_t r, size_t output) {
     const struct tare_metrics *m = &c->rows[r].outputs[output];
     name_cell(table, c, r);
-    label_cells(table, m, r == 0);
+    label_cells(table, m, &c->rows[0].outputs[output]);
     tare_report_table_number(table, "%.4f", tare_auc_value(&m->auc));
     tare_report_table_number(table, "%.4f", tare_metrics_f1(m));
     expected_cells(table, m);
@@ -120,7 +119,7 @@ void tare_comparison_models(struct tare_strbuf *out, enum tare_report_form form,
                   "the threshold" },
         { .heading = "95 % interval", .help = "Wilson's score interval of top-1, in percent" },
         { .heading = "vs float",
-          .help = "difference of top-1 in percentage points; * McNemar's exact test finds one at 95 %" },
+          .help = "difference of top-1 in percentage points; * its 95 % interval does not contain 0" },
         { .heading = "top-5" },
         { .heading = "AUC", .help = "area under the ROC curve of two classes" },
         { .heading = "F1", .help = "F1 of the positive class of a single score" },

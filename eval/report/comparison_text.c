@@ -5,7 +5,7 @@
 #include "eval/report/csv.h"
 #include "eval/sensitivity.h"
 #include "eval/target.h"
-#include "eval/significance.h"
+#include "eval/verdict.h"
 
 #include <math.h>
 #include <string.h>
@@ -56,7 +56,8 @@ static void put_summary(struct tare_strbuf *out, const struct tare_comparison *c
                            c->n_outputs);
     tare_comparison_summary(out, TARE_IN_TEXT, c);
     if (tare_measure_is_tested(measure) && measure->kind != TARE_MEASURE_R2 && c->n_rows > 1)
-        tare_strbuf_puts(out, "* differs from float: paired test on the same records, p < 0.05\n");
+        tare_strbuf_puts(out, "* the 95 % interval of the difference does not contain 0\n");
+    if (tare_verdict_of(c).row) tare_strbuf_puts(out, "← recommended\n");
     if (c->rows[0].tpu_seconds > 0)
         tare_strbuf_printf(out, "est. µs: per example on a Cloud TPU %s, batch %lld\n", tare_comparison_chip_name(c),
                            (long long)(c->chip_batch > 0 ? c->chip_batch : 1));
@@ -92,7 +93,7 @@ void tare_comparison_table(struct tare_strbuf *out, const struct tare_comparison
 
 void tare_comparison_verdict(struct tare_strbuf *out, const struct tare_comparison *c) {
     struct tare_strbuf line = { 0 };
-    if (c->n_rows < 2) return;
+    if (c->n_rows < 2 && tare_verdict_of(c).reason != TARE_VERDICT_GUESS) return;
     tare_verdict_put(&line, c);
     tare_strbuf_puts(&line, ".");
     tare_strbuf_putc(out, '\n');
@@ -110,7 +111,7 @@ static void csv_measures(struct tare_strbuf *out, const struct tare_comparison *
                                                     TARE_MEASURE_SEQUENCE, TARE_MEASURE_PSNR, TARE_MEASURE_SSIM };
     const struct tare_measure *measure = tare_measure_of(c);
     const bool is_measured = m == tare_measured_of(c, row);
-    double low = NAN, high = NAN;
+    double low = NAN, high = NAN, difference, least = NAN, most = NAN;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         tare_csv_number(out, tare_measure_value(tare_measure_find(kinds[i]), m));
     if (is_measured) tare_measure_interval(&low, &high, measure, m);
@@ -119,13 +120,14 @@ static void csv_measures(struct tare_strbuf *out, const struct tare_comparison *
     tare_csv_number(out, is_measured ? tare_measure_value(measure, m) : NAN);
     tare_csv_number(out, low);
     tare_csv_number(out, high);
-    tare_csv_number(out,
-                    is_measured && row != c->rows ? tare_measure_p(measure, m, tare_measured_of(c, c->rows)) : NAN);
+    if (is_measured && row != c->rows)
+        tare_measure_difference(&difference, &least, &most, measure, m, tare_measured_of(c, c->rows));
+    tare_csv_number(out, least);
+    tare_csv_number(out, most);
 }
 
 static void csv_row(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_comparison_row *row,
                     const char *output, const struct tare_metrics *m) {
-    const bool is_reference = row == c->rows;
     const char *texts[] = { output, row->method, row->algorithm, row->granularity };
     double low = NAN, high = NAN;
     if (m->labelled) tare_share_interval(&low, &high, m->top1, m->labelled);
@@ -147,7 +149,6 @@ static void csv_row(struct tare_strbuf *out, const struct tare_comparison *c, co
     tare_csv_number(out, m->max_abs_error > 0 ? (double)m->max_abs_record : NAN);
     tare_csv_number(out, low);
     tare_csv_number(out, high);
-    tare_csv_number(out, m->labelled && !is_reference ? tare_paired_p(m->gained, m->lost) : NAN);
     tare_csv_number(out, row->hbm_bytes);
     tare_csv_number(out, row->macs > 0 ? row->integer_macs / row->macs : NAN);
     tare_csv_number(out, row->tpu_seconds);
@@ -160,15 +161,16 @@ static void csv_row(struct tare_strbuf *out, const struct tare_comparison *c, co
     tare_csv_text(out, row->quantize);
     tare_strbuf_putc(out, ',');
     tare_csv_text(out, row->convert);
-    tare_strbuf_puts(out, "\r\n");
+    tare_strbuf_printf(out, ",%d\r\n", row == tare_verdict_of(c).row);
 }
 
 void tare_comparison_csv(struct tare_strbuf *out, const struct tare_comparison *c) {
-    tare_strbuf_puts(
-        out, "output,method,algorithm,granularity,rows,labelled,top1,top5,auc,agreement,sqnr_db,cosine,"
-             "mean_abs_error,max_abs_error,size_bytes,relative_error,max_abs_error_record,top1_low,top1_high,paired_p,"
-             "hbm_bytes,integer_share,tpu_seconds,f1,mae,rmse,r2,iou,pixel_accuracy,sequence,psnr,ssim,measure,"
-             "measure_value,measure_low,measure_high,measure_p,quantize_command,convert_command\r\n");
+    tare_strbuf_puts(out,
+                     "output,method,algorithm,granularity,rows,labelled,top1,top5,auc,agreement,sqnr_db,cosine,"
+                     "mean_abs_error,max_abs_error,size_bytes,relative_error,max_abs_error_record,top1_low,top1_high,"
+                     "hbm_bytes,integer_share,tpu_seconds,f1,mae,rmse,r2,iou,pixel_accuracy,sequence,psnr,ssim,measure,"
+                     "measure_value,measure_low,measure_high,difference_low,difference_high,"
+                     "quantize_command,convert_command,recommended\r\n");
     for (size_t r = 0; r < c->n_rows; r++)
         for (size_t i = 0; i < c->n_outputs; i++)
             csv_row(out, c, &c->rows[r], c->output_keys[i], &c->rows[r].outputs[i]);

@@ -16,7 +16,7 @@ TARE_API TARE_CHECKED tare_status tare_model_compare(char **json, const tare_mod
                                                      size_t n_paths, const tare_calibration *calibration,
                                                      const char *options);
 
-/* A metric of the caller, by which the models are then ranked and plotted. It has no paired test: the recommendation
+/* A metric of the caller, by which the models are then ranked and plotted. It has no interval: the recommendation
  * uses the SQNR against the float model. */
 typedef struct tare_metric {
     size_t struct_size;      /* sizeof(tare_metric) */

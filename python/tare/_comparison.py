@@ -202,7 +202,8 @@ class Comparison(Owner):
     ----------
     rows : Table
         One dict per model with the keys of ``results`` in docs/json.md, and ``value`` (of the measure), ``low`` and
-        ``high`` (95 % interval), ``p`` (paired test against float), ``recommended``, and ``arguments``: those of
+        ``high`` (95 % interval), ``difference``, ``difference_low``, ``difference_high`` (from float, 95 % interval),
+        ``recommended``, and ``arguments``: those of
         `Model.quantize` that make the model, None where it does not (float, computation in bfloat16, other models).
     measure : str
         What models are ranked by: ``"top1"``, ``"mae"``, ``"sqnr"`` … or the name of a metric.

@@ -75,6 +75,7 @@ static void interval_and_test__are_delongs(void **state) {
     const double second[] = { 0.2, 0.3, 0.5, 0.7, 0.4, 0.45, 0.8, 0.6 };
     const char classes[] = "--++--++";
     struct tare_auc a = { 0 }, b = { 0 };
+    struct tare_paired p;
     double low, high;
     (void)state;
     for (size_t i = 0; classes[i]; i++) {
@@ -85,11 +86,21 @@ static void interval_and_test__are_delongs(void **state) {
     tare_auc_interval(&low, &high, &a);
     assert_float_equal(low, 0.48077452745611, 1e-12);
     assert_true(high == 1);
+    tare_auc_paired(&p, &a, &b, TARE_TAIL_95);
+    assert_true(p.loss == 0.1875 && isnan(p.high));  /* too few */
+    for (int repeated = 0; repeated < 2; repeated++) /* three times the examples */
+        for (size_t i = 0; classes[i]; i++) {
+            assert_int_equal(tare_auc_add(&a, first[i], classes[i] == '+'), TARE_OK);
+            assert_int_equal(tare_auc_add(&b, second[i], classes[i] == '+'), TARE_OK);
+        }
     tare_alloc_fail_at(1);
-    assert_float_equal(tare_auc_paired_p(&a, &b), 0.2679380840341796, 1e-9);
+    tare_auc_paired(&p, &a, &b, TARE_TAIL_95);
     assert_int_equal(tare_alloc_count(), 0);
     tare_alloc_fail_at(0);
-    assert_true(tare_auc_paired_p(&a, &a) == 1);
+    assert_float_equal(p.loss, 0.1875, 1e-12);
+    assert_float_equal(p.high - p.loss, 1.959963984540054 * 0.08838834764831845, 1e-9);
+    tare_auc_paired(&p, &a, &a, TARE_TAIL_95);
+    assert_true(p.low == 0 && p.high == 0);
     tare_auc_reset(&a);
     tare_auc_reset(&b);
 }

@@ -1,9 +1,7 @@
-/* Which measure a comparison has, its tests, and which model is recommended. */
+/* Which measure a comparison has, and at which output. */
 #include "eval/measure.h"
 #include "eval/sensitivity.h"
-#include "eval/target.h"
 #include "base/alloc.h"
-#include "base/strbuf.h"
 #include "support/mini_model.h"
 
 #include <math.h>
@@ -37,11 +35,6 @@ static void label(struct fixture *f, size_t row, int64_t gained, int64_t lost) {
     f->metrics[row].top1 = 900 + gained - lost;
     f->metrics[row].gained = gained;
     f->metrics[row].lost = lost;
-}
-
-static void size(struct fixture *f, size_t row, int64_t bytes, double microseconds) {
-    f->rows[row].size_bytes = bytes;
-    f->rows[row].tpu_seconds = 1e-6 * microseconds;
 }
 
 static void measure__follows_from_labels_and_expected_values(void **state) {
@@ -158,137 +151,6 @@ static void noise__is_known_by_row(void **state) {
     tare_metrics_reset(&m);
 }
 
-static void verdict__is_the_smallest_that_the_test_cannot_tell_from_float(void **state) {
-    struct fixture f;
-    (void)state;
-    open_fixture(&f, 4);
-    label(&f, 0, 0, 0);
-    label(&f, 1, 12, 4); /* the highest point estimate, but larger */
-    size(&f, 1, 60, 5);
-    label(&f, 2, 5, 6);
-    size(&f, 2, 40, 9);
-    label(&f, 3, 6, 5); /* as small, and faster */
-    size(&f, 3, 41, 7);
-    label(&f, 4, 1, 40); /* worse beyond doubt */
-    size(&f, 4, 10, 1);
-    const struct tare_verdict verdict = tare_verdict_of(&f.c);
-    assert_ptr_equal(verdict.row, &f.rows[3]);
-    assert_true(verdict.fastest);
-    assert_true(verdict.tested);
-    assert_int_equal(verdict.candidates, 3);
-    f.rows[3].tpu_seconds = NAN;
-    assert_ptr_equal(tare_verdict_of(&f.c).row, &f.rows[2]);
-}
-
-static void verdict__without_labels_goes_by_decibels(void **state) {
-    struct fixture f;
-    struct tare_strbuf text = { 0 };
-    (void)state;
-    open_fixture(&f, 2);
-    size(&f, 1, 50, 1);
-    size(&f, 2, 25, 1);
-    f.metrics[2].noise = 0.02; /* 17 dB */
-    assert_ptr_equal(tare_verdict_of(&f.c).row, &f.rows[1]);
-    assert_false(tare_verdict_of(&f.c).tested);
-    f.metrics[1].noise = 0.02;
-    assert_null(tare_verdict_of(&f.c).row);
-    tare_verdict_put(&text, &f.c);
-    assert_string_equal(tare_strbuf_text(&text), "No smaller model reaches an SQNR of 20 dB");
-    tare_strbuf_free(&text);
-}
-
-static void expect_verdict(const struct tare_comparison *c, const char *expected) {
-    struct tare_strbuf text = { 0 };
-    tare_verdict_put(&text, c);
-    if (!strstr(tare_strbuf_text(&text), expected)) fail_msg("'%s', expected '%s'", tare_strbuf_text(&text), expected);
-    tare_strbuf_free(&text);
-}
-
-/* A given model without noise in the measured output has the outputs of float only if all of them are the same. */
-static void verdict_of_a_given_model__names_outputs_that_cannot_be_compared(void **state) {
-    struct fixture f;
-    const char *keys[] = { "scores" };
-    (void)state;
-    open_fixture(&f, 1);
-    f.c.output_keys = keys;
-    f.rows[1].path = f.rows[1].method = "given";
-    f.metrics[0].rows = f.metrics[1].rows = 20;
-    f.metrics[1].noise = 0;
-    strcpy(f.rows[0].answers, "1234");
-    strcpy(f.rows[1].answers, "1234");
-    expect_verdict(&f.c, "the outputs are those of float");
-    strcpy(f.rows[1].answers, "5678");
-    expect_verdict(&f.c, "output scores has the values of float, but the outputs are not identical");
-    f.metrics[1].elements = 0;
-    expect_verdict(&f.c, "output scores has no finite numbers to compare with float");
-    f.metrics[1].not_finite = 3;
-    expect_verdict(&f.c, "NaN or infinity in 3 elements of the output that are finite in float");
-    assert_false(tare_verdict_is_good(&f.c));
-    f.metrics[1].unlike = 7;
-    expect_verdict(&f.c, "the output has another size or kind than that of float in 7 of 20 examples");
-    assert_false(tare_verdict_is_good(&f.c));
-}
-
-/* The second of two outputs, which is not measured. */
-static void verdict__looks_at_all_outputs(void **state) {
-    struct fixture f;
-    const char *keys[] = { "scores", "embedding" };
-    struct tare_metrics own[2], reference[2];
-    (void)state;
-    open_fixture(&f, 1);
-    f.c.output_keys = keys;
-    f.c.n_outputs = 2;
-    size(&f, 1, 30, 1);
-    for (int i = 0; i < 2; i++) {
-        label(&f, i, 0, 0);
-        f.metrics[i].varies = f.metrics[i].floating = true;
-    }
-    reference[0] = f.metrics[0], own[0] = f.metrics[1];
-    reference[1] = (struct tare_metrics){ .elements = 1, .signal = 1, .varies = true, .floating = true };
-    own[1] = reference[1];
-    own[1].noise = 0.5;
-    f.rows[0].outputs = reference, f.rows[1].outputs = own;
-    expect_verdict(&f.c, "worse than float in top-1 (90.00 %, float 90.00 %); output embedding: SQNR 3.01 dB");
-    own[1].not_finite = 2;
-    assert_null(tare_verdict_of(&f.c).row);
-    expect_verdict(&f.c, "each one is worse, or has an output of another size or with NaN or infinity");
-    f.rows[1].path = f.rows[1].method = "given";
-    expect_verdict(&f.c, "given: NaN or infinity in 2 elements of the output embedding that are finite in float");
-    f.rows[1].path = NULL;
-    own[1].not_finite = 0;
-    own[0].labelled = reference[0].labelled = 0; /* no test: the worst output counts */
-    assert_null(tare_verdict_of(&f.c).row);
-    own[1].noise = 1e-4;
-    assert_ptr_equal(tare_verdict_of(&f.c).row, &f.rows[1]);
-}
-
-static void verdict__of_a_target_is_its_mix(void **state) {
-    struct fixture f;
-    const struct tare_target_point point = { 0 };
-    struct tare_target_result target = { .chosen = &point };
-    (void)state;
-    open_fixture(&f, 1);
-    size(&f, 1, 30, 1);
-    f.c.target = &target;
-    assert_null(tare_verdict_of(&f.c).row);
-    assert_true(tare_verdict_is_good(&f.c));
-    expect_verdict(&f.c, "Recommended: the mix of precisions that is chosen for the target");
-    target.chosen = NULL;
-    assert_false(tare_verdict_is_good(&f.c));
-    expect_verdict(&f.c, "Recommended: none, as no mix of precisions meets the target");
-}
-
-static void verdict__says_why_there_is_no_test(void **state) {
-    struct fixture f;
-    (void)state;
-    open_fixture(&f, 1);
-    size(&f, 1, 30, 1);
-    f.metrics[0].expected_elements = f.metrics[1].expected_elements = 1; /* errors of one record */
-    expect_verdict(&f.c, "with an SQNR of at least 20 dB (too few records, or labels, for a paired test; ");
-    f.metrics[0].expected_elements = f.metrics[1].expected_elements = 0;
-    expect_verdict(&f.c, "with an SQNR of at least 20 dB (no labels to test accuracy; ");
-}
-
 static void measured_output__has_the_classes_of_the_labels(void **state) {
     struct fixture f;
     struct tare_metrics outputs[2];
@@ -301,21 +163,6 @@ static void measured_output__has_the_classes_of_the_labels(void **state) {
     assert_int_equal(tare_measured_output(&f.c), 0);
     outputs[0].top1 = 50; /* an embedding, whose largest elements are no classes */
     assert_int_equal(tare_measured_output(&f.c), 1);
-}
-
-static void verdict__says_when_every_model_is_worse(void **state) {
-    struct fixture f;
-    struct tare_strbuf text = { 0 };
-    (void)state;
-    open_fixture(&f, 1);
-    label(&f, 0, 0, 0);
-    label(&f, 1, 1, 40);
-    size(&f, 1, 30, 1);
-    assert_null(tare_verdict_of(&f.c).row);
-    tare_verdict_put(&text, &f.c);
-    assert_string_equal(tare_strbuf_text(&text),
-                        "No smaller model keeps up with float: the paired test finds each one worse in top-1");
-    tare_strbuf_free(&text);
 }
 
 /* ---- metrics with expected values and single scores ---- */
@@ -399,14 +246,7 @@ int main(void) {
         cmocka_unit_test(requested_measure_without_data__is_an_error),
         cmocka_unit_test(measured_output__is_the_first_with_data_then_the_first_of_floats),
         cmocka_unit_test(noise__is_known_by_row),
-        cmocka_unit_test(verdict__is_the_smallest_that_the_test_cannot_tell_from_float),
-        cmocka_unit_test(verdict__without_labels_goes_by_decibels),
-        cmocka_unit_test(verdict_of_a_given_model__names_outputs_that_cannot_be_compared),
-        cmocka_unit_test(verdict__looks_at_all_outputs),
-        cmocka_unit_test(verdict__of_a_target_is_its_mix),
-        cmocka_unit_test(verdict__says_why_there_is_no_test),
         cmocka_unit_test(measured_output__has_the_classes_of_the_labels),
-        cmocka_unit_test(verdict__says_when_every_model_is_worse),
         cmocka_unit_test(errors__against_expected_values),
         cmocka_unit_test(single_score__has_its_threshold_by_the_float_model),
         cmocka_unit_test(agreement__is_for_class_outputs),

@@ -1,4 +1,5 @@
-/* Intervals and paired tests against figures from exact fractions (Python's fractions and math.comb). */
+/* Intervals against figures of SciPy: quantiles, roots by brentq, and for paired shares the likelihood of the counts
+ * maximized by minimize_scalar. */
 #include "eval/significance.h"
 
 #include <math.h>
@@ -8,6 +9,17 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
+
+static void expect(const char *what, double got, double expected, double slack) {
+    if (!(fabs(got - expected) <= slack)) fail_msg("%s: %.12g, expected %.12g", what, got, expected);
+}
+
+static void quantile__is_of_the_normal_distribution(void **state) {
+    (void)state;
+    expect("97.5 %", tare_normal_quantile(0.975), 1.959963984540054, 1e-12);
+    expect("twelve models", tare_normal_quantile(1 - TARE_TAIL_95 / 12), 2.8652602385321346, 1e-10);
+    expect("2.5 %", tare_normal_quantile(0.025), -1.959963984540054, 1e-12);
+}
 
 static void interval(int64_t successes, int64_t count, double low, double high) {
     double l, h;
@@ -30,96 +42,86 @@ static void interval__stays_within_the_shares_there_are(void **state) {
     interval(0, 0, 0, 1);
 }
 
-static void paired(int64_t gained, int64_t lost, double p) {
-    double got = tare_paired_p(gained, lost);
-    if (fabs(got - p) > 1e-9 * p)
-        fail_msg("%lld against %lld: p %.12g, expected %.12g", (long long)gained, (long long)lost, got, p);
-}
-
-static void paired_test__is_the_exact_binomial(void **state) {
+static void paired_shares__have_tangos_interval(void **state) {
+    static const struct {
+        int64_t gained, lost, count;
+        double models, low, high;
+    } cases[] = {
+        { 5, 15, 263, 1, 0.0030902, 0.0777997 }, { 15, 5, 263, 1, -0.0777997, -0.0030902 },
+        { 0, 0, 300, 1, -0.0157601, 0.0157601 }, { 12, 17, 90, 1, -0.0694977, 0.1802655 },
+        { 0, 1, 3, 1, -0.5476712, 0.8746655 },   { 300, 360, 10000, 12, -0.0014192, 0.0134785 },
+    };
     (void)state;
-    paired(5, 15, 0.04138946533203125);
-    paired(15, 5, 0.04138946533203125);
-    paired(0, 6, 0.03125);
-    paired(300, 360, 0.02157234823197102);
-}
-
-static void paired_test__of_like_counts_is_no_more_than_one(void **state) {
-    (void)state;
-    paired(0, 0, 1);
-    paired(10, 10, 1);
-}
-
-static void paired_test__takes_thousands_without_underflow(void **state) {
-    (void)state;
-    paired(3000, 3100, 0.20494954465156165);
-}
-
-/* Values with a known spread: i modulo 10, about 4.5, with a standard deviation of 2.87. */
-static void fill(double *values, size_t count, double shift) {
-    for (size_t i = 0; i < count; i++)
-        values[i] = (double)(i * 7 % 10) + shift;
-}
-
-static void mean_interval__is_about_two_standard_errors(void **state) {
-    static double values[30000];
-    const size_t counts[] = { 400, 30000 }; /* resampled, and by the normal distribution */
-    (void)state;
-    for (size_t k = 0; k < 2; k++) {
-        double low, high;
-        fill(values, counts[k], 0);
-        tare_mean_interval(&low, &high, values, counts[k]);
-        const double reach = 1.96 * 2.8723 / sqrt((double)counts[k]);
-        if (fabs(low - (4.5 - reach)) > 0.15 * reach || fabs(high - (4.5 + reach)) > 0.15 * reach)
-            fail_msg("%zu values: %g to %g, expected 4.5 ± %g", counts[k], low, high, reach);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tare_paired p;
+        tare_paired_shares(&p, cases[i].gained, cases[i].lost, cases[i].count, TARE_TAIL_95 / cases[i].models);
+        expect("low", p.low, cases[i].low, 1e-6);
+        expect("high", p.high, cases[i].high, 1e-6);
+        expect("loss", p.loss, (double)(cases[i].lost - cases[i].gained) / (double)cases[i].count, 1e-12);
     }
 }
 
-static void paired_means__differ_only_when_they_do(void **state) {
-    static double a[400], b[400], mixed[400];
-    (void)state;
-    fill(a, 400, 0);
-    fill(b, 400, 0);
-    assert_true(tare_paired_mean_p(a, b, 400) == 1);
-    fill(b, 400, 0.1); /* the same difference in every pair */
-    assert_true(tare_paired_mean_p(a, b, 400) < 0.001);
-    for (size_t i = 0; i < 400; i++) /* as often more as less */
-        mixed[i] = a[i] + (i % 2 ? 0.5 : -0.49);
-    assert_true(tare_paired_mean_p(a, mixed, 400) > 0.5);
-    assert_true(isnan(tare_paired_mean_p(a, b, 1)));
+/* Squares of a sequence: skewed to the right. */
+static void fill(double *values, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        values[i] = (double)((i * 7 % 10) * (i * 7 % 10));
 }
 
-static void means__leave_out_nan(void **state) {
-    const double a[] = { 1, NAN, 3, 2, 5, NAN }, b[] = { 2, 7, 3, NAN, 4, NAN }, a_kept[] = { 1, 3, 5 },
-                 b_kept[] = { 2, 3, 4 };
-    const double values[] = { 1, 3, 2, 5 };
-    double low, high, expected_low, expected_high;
+static void means__have_students_interval_widened_by_skewness(void **state) {
+    double values[30], zeros[30] = { 0 }, low, high;
+    struct tare_paired p;
     (void)state;
-    assert_true(tare_paired_mean_p(a, b, 6) == tare_paired_mean_p(a_kept, b_kept, 3));
-    tare_mean_interval(&low, &high, a, 6);
-    tare_mean_interval(&expected_low, &expected_high, values, 4);
-    assert_true(low == expected_low && high == expected_high);
-    assert_true(isnan(tare_paired_mean_p(a, b, 2)));
+    fill(values, 30);
+    tare_mean_interval(&low, &high, values, 30);
+    expect("low", low, 18.30174727503494, 1e-3);
+    expect("high", high, 39.58565451335252, 1e-3);
+    tare_paired_means(&p, values, zeros, 30, TARE_TAIL_95);
+    assert_true(p.low == low && p.high == high && p.loss == 28.5);
+    tare_paired_scale(&p, -2);
+    assert_true(p.low == -2 * high && p.high == -2 * low && p.loss == -57);
 }
 
-static void paired_test__writes_no_global_variable(void **state) {
+static void means__need_examples_without_nan(void **state) {
+    double values[40], low, high;
+    struct tare_paired p;
     (void)state;
-    signgam = 7;
-    paired(1, 3, 0.625);
-    if (signgam != 7) fail_msg("signgam is %d (expected 7)", signgam);
+    fill(values, 40);
+    for (size_t i = 20; i < 40; i++)
+        values[i] = NAN;
+    tare_mean_interval(&low, &high, values, 40);
+    assert_true(low < high);
+    values[3] = NAN;
+    tare_mean_interval(&low, &high, values, 40);
+    assert_true(isnan(low) && isnan(high));
+    tare_paired_means(&p, values, values, 40, TARE_TAIL_95);
+    assert_int_equal(p.examples, 19);
+    assert_true(isnan(p.high) && p.loss == 0);
+}
+
+/* As many examples as are needed make the limit, fewer by a tenth do not. */
+static void needed_examples__reach_the_limit(void **state) {
+    static const int64_t changed[] = { 0, 2, 20 }; /* of 1000, as many gained as lost */
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct tare_paired p;
+        tare_paired_shares(&p, changed[i], changed[i], 1000, TARE_TAIL_95);
+        const double n = tare_paired_needed(&p, 0.01), share = (double)changed[i] / 1000;
+        tare_paired_shares(&p, llround(n * share), llround(n * share), llround(n), TARE_TAIL_95);
+        if (!(p.high <= 0.0103)) fail_msg("%g examples: %g", n, p.high);
+        tare_paired_shares(&p, llround(n * share), llround(n * share), llround(0.7 * n), TARE_TAIL_95);
+        if (!(p.high > 0.01)) fail_msg("fewer than %g examples: %g", n, p.high);
+    }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quantile__is_of_the_normal_distribution),
         cmocka_unit_test(interval__is_wilsons),
         cmocka_unit_test(interval__stays_within_the_shares_there_are),
-        cmocka_unit_test(paired_test__is_the_exact_binomial),
-        cmocka_unit_test(paired_test__of_like_counts_is_no_more_than_one),
-        cmocka_unit_test(paired_test__takes_thousands_without_underflow),
-        cmocka_unit_test(paired_test__writes_no_global_variable),
-        cmocka_unit_test(mean_interval__is_about_two_standard_errors),
-        cmocka_unit_test(paired_means__differ_only_when_they_do),
-        cmocka_unit_test(means__leave_out_nan),
+        cmocka_unit_test(paired_shares__have_tangos_interval),
+        cmocka_unit_test(means__have_students_interval_widened_by_skewness),
+        cmocka_unit_test(means__need_examples_without_nan),
+        cmocka_unit_test(needed_examples__reach_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
