@@ -183,7 +183,7 @@ tare_status tare_model_convert_quantized(tare_model **out, char **report, const 
     TARE_CHECK(tare_option_text_read(&values, &arena, &set, quantize_options));
     TARE_CHECK(tare_workflow_quantize_open(&values.how, &arena));
     TARE_CHECK(read_converter(&converter, &arena, text, &values.how, contents != NULL));
-    converter.allow_incompatible = flags & TARE_CONVERT_ALLOW_INCOMPATIBLE;
+    converter.allow_incompatible |= (flags & TARE_CONVERT_ALLOW_INCOMPATIBLE) != 0;
     converter.automatic = flags & TARE_CONVERT_FIND_FUNCTIONS;
     converter.rounds_outputs = flags & TARE_CONVERT_BFLOAT16_OUTPUTS;
     converter.keeps_tags = flags & TARE_CONVERT_KEEP_TAGS;

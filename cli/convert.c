@@ -337,7 +337,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_workflow_quantize_open(&options.how, &arena));
     TARE_CHECK(read_options(&converter, &arena, &options));
     converter.tags = options.tags;
-    converter.allow_incompatible = options.allow_incompatible;
+    converter.allow_incompatible |= options.allow_incompatible;
     converter.rounds_outputs = options.bfloat16_outputs;
     converter.extent = (enum tare_bf16_extent)options.bfloat16;
     converter.automatic = options.functions == FUNCTIONS_AUTO;

@@ -9,52 +9,46 @@
 
 /* ---- functions ---- */
 
+/* The strings of a oneof are one member in memory: `name` is whichever is set. */
+static tare_status choose(struct tare_tpu_choice *out, const char *field, int kind, const char *name, bool is_soft) {
+    if (kind < 0)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "%s: an entry names no function (expected function_alias, concrete_function_name, "
+                         "signature_name or jit_compile_functions: true)",
+                         field);
+    *out = (struct tare_tpu_choice){ (enum tare_tpu_choice_kind)kind, kind == TARE_TPU_BY_JIT ? NULL : name, is_soft };
+    return TARE_OK;
+}
+
 static tare_status read_function(struct tare_tpu_choice *out, const Tare__TpuFunction *message) {
-    switch (message->name_case) {
-    case TARE__TPU_FUNCTION__NAME_FUNCTION_ALIAS:
-        *out = (struct tare_tpu_choice){ TARE_TPU_BY_ALIAS, message->function_alias };
-        return TARE_OK;
-    case TARE__TPU_FUNCTION__NAME_CONCRETE_FUNCTION_NAME:
-        *out = (struct tare_tpu_choice){ TARE_TPU_BY_CONCRETE, message->concrete_function_name };
-        return TARE_OK;
-    case TARE__TPU_FUNCTION__NAME_SIGNATURE_NAME:
-        *out = (struct tare_tpu_choice){ TARE_TPU_BY_SIGNATURE, message->signature_name };
-        return TARE_OK;
-    case TARE__TPU_FUNCTION__NAME_JIT_COMPILE_FUNCTIONS:
-        if (!message->jit_compile_functions) break;
-        *out = (struct tare_tpu_choice){ TARE_TPU_BY_JIT, NULL };
-        return TARE_OK;
-    default:
-        break;
-    }
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "tpu_functions: an entry names no function (expected function_alias, "
-                                            "concrete_function_name, signature_name or jit_compile_functions: true)");
+    static const int kinds[] = { [TARE__TPU_FUNCTION__NAME__NOT_SET] = -1,
+                                 [TARE__TPU_FUNCTION__NAME_FUNCTION_ALIAS] = TARE_TPU_BY_ALIAS,
+                                 [TARE__TPU_FUNCTION__NAME_CONCRETE_FUNCTION_NAME] = TARE_TPU_BY_CONCRETE,
+                                 [TARE__TPU_FUNCTION__NAME_SIGNATURE_NAME] = TARE_TPU_BY_SIGNATURE,
+                                 [TARE__TPU_FUNCTION__NAME_JIT_COMPILE_FUNCTIONS] = TARE_TPU_BY_JIT };
+    const int kind = kinds[message->name_case];
+    const bool names = kind != TARE_TPU_BY_JIT || message->jit_compile_functions;
+    return choose(out, "tpu_functions", names ? kind : -1, message->function_alias,
+                  message->enable_soft_device_placement);
 }
 
 static tare_status read_xla_function(struct tare_tpu_choice *out, const Tare__XlaFunctionSpec *message) {
+    static const int kinds[] = { [TARE__XLA_FUNCTION_SPEC__FUNCTION_SPEC__NOT_SET] = -1,
+                                 [TARE__XLA_FUNCTION_SPEC__FUNCTION_SPEC_FUNCTION_ALIAS] = TARE_TPU_BY_ALIAS,
+                                 [TARE__XLA_FUNCTION_SPEC__FUNCTION_SPEC_CONCRETE_FUNCTION_NAME] = TARE_TPU_BY_CONCRETE,
+                                 [TARE__XLA_FUNCTION_SPEC__FUNCTION_SPEC_SIGNATURE_NAME] = TARE_TPU_BY_SIGNATURE,
+                                 [TARE__XLA_FUNCTION_SPEC__FUNCTION_SPEC_JIT_COMPILE_FUNCTIONS] = TARE_TPU_BY_JIT };
+    const int kind = kinds[message->function_spec_case];
+    const bool names = kind != TARE_TPU_BY_JIT || message->jit_compile_functions;
     if (message->device_type != TARE__XLA_FUNCTION_SPEC__DEVICE_TYPE__TPU)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "xla_functions: device_type is %s (expected TPU: tare converts for Cloud TPUs)",
                          message->device_type ? "GPU" : "not set");
-    switch (message->function_spec_case) {
-    case TARE__XLA_FUNCTION_SPEC__FUNCTION_SPEC_FUNCTION_ALIAS:
-        *out = (struct tare_tpu_choice){ TARE_TPU_BY_ALIAS, message->function_alias };
-        return TARE_OK;
-    case TARE__XLA_FUNCTION_SPEC__FUNCTION_SPEC_CONCRETE_FUNCTION_NAME:
-        *out = (struct tare_tpu_choice){ TARE_TPU_BY_CONCRETE, message->concrete_function_name };
-        return TARE_OK;
-    case TARE__XLA_FUNCTION_SPEC__FUNCTION_SPEC_SIGNATURE_NAME:
-        *out = (struct tare_tpu_choice){ TARE_TPU_BY_SIGNATURE, message->signature_name };
-        return TARE_OK;
-    case TARE__XLA_FUNCTION_SPEC__FUNCTION_SPEC_JIT_COMPILE_FUNCTIONS:
-        if (!message->jit_compile_functions) break;
-        *out = (struct tare_tpu_choice){ TARE_TPU_BY_JIT, NULL };
-        return TARE_OK;
-    default:
-        break;
-    }
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "xla_functions: an entry names no function (expected function_alias, "
-                                            "concrete_function_name, signature_name or jit_compile_functions: true)");
+    if (message->device_execution_type == TARE__XLA_FUNCTION_SPEC__DEVICE_EXECUTION_TYPE__MULTIPLE_DEVICE)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "xla_functions: device_execution_type is MULTIPLE_DEVICE, which is for "
+                                                "GPUs (expected xla_sharding_options for several TPU cores)");
+    return choose(out, "xla_functions", names ? kind : -1, message->function_alias,
+                  message->enable_soft_device_placement);
 }
 
 static tare_status read_functions(struct tare_converter_options *out, struct tare_arena *arena,
@@ -72,14 +66,17 @@ static tare_status read_functions(struct tare_converter_options *out, struct tar
 
 /* ---- batching ---- */
 
-static tare_status check_sizes(const struct tare_batch_options *batch) {
-    for (size_t i = 0; i < batch->n_allowed; i++) {
-        int64_t size = batch->allowed_batch_sizes[i];
-        if (size < 1 || (i && size <= batch->allowed_batch_sizes[i - 1]))
+static tare_status check_order(const char *field, const int64_t *sizes, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (sizes[i] < 1 || (i && sizes[i] <= sizes[i - 1]))
             return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                             "batch_options: allowed_batch_sizes entries must be monotonically increasing (got %lld)",
-                             (long long)size);
-    }
+                             "%s: allowed_batch_sizes entries must be monotonically increasing (got %lld)", field,
+                             (long long)sizes[i]);
+    return TARE_OK;
+}
+
+static tare_status check_sizes(const struct tare_batch_options *batch) {
+    TARE_TRY(check_order("batch_options", batch->allowed_batch_sizes, batch->n_allowed));
     if (!batch->n_allowed) return TARE_OK;
     int64_t last = batch->allowed_batch_sizes[batch->n_allowed - 1];
     if (batch->disable_large_batch_splitting && last != batch->max_batch_size)
@@ -95,46 +92,69 @@ static tare_status check_sizes(const struct tare_batch_options *batch) {
     return TARE_OK;
 }
 
-static void read_component(struct tare_batch_options *out, const Tare__BatchOptions__Experimental *component) {
-    if (!component) return;
-    switch (component->batch_component_case) {
-    case TARE__BATCH_OPTIONS__EXPERIMENTAL__BATCH_COMPONENT_FUNCTION_ALIAS:
-        out->component = TARE_BATCH_ALIAS;
-        out->name = component->function_alias;
-        break;
-    case TARE__BATCH_OPTIONS__EXPERIMENTAL__BATCH_COMPONENT_CONCRETE_FUNCTION_NAME:
-        out->component = TARE_BATCH_CONCRETE;
-        out->name = component->concrete_function_name;
-        break;
-    case TARE__BATCH_OPTIONS__EXPERIMENTAL__BATCH_COMPONENT_SIGNATURE_NAME:
-        out->component = TARE_BATCH_SIGNATURE;
-        out->name = component->signature_name;
-        break;
-    default:
-        break;
-    }
+static tare_status copy_sizes(const int64_t **out, struct tare_arena *arena, const int32_t *values, size_t count) {
+    int64_t *sizes = TARE_NEW_ARRAY(arena, int64_t, count + 1);
+    if (!sizes) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        sizes[i] = values[i];
+    *out = sizes;
+    return TARE_OK;
 }
 
-/* The fields of version 2, in the message itself. */
-static tare_status read_own_component(struct tare_batch_options *out, const Tare__BatchOptions *message) {
-    if (message->batch_component_case && message->experimental)
+/* The queue of low priority follows the same rules, as the runtime checks them. */
+static tare_status read_low_priority(struct tare_batch_options *out, struct tare_arena *arena,
+                                     const Tare__LowPriorityBatchOptions *message) {
+    static const char *const policies[] = {
+        [TARE__LOW_PRIORITY_BATCH_OPTIONS__MIXED_PRIORITY_BATCHING_POLICY__LOW_PRIORITY_PADDING_WITH_MAX_BATCH_SIZE] =
+            "low_priority_padding_with_max_batch_size",
+        [TARE__LOW_PRIORITY_BATCH_OPTIONS__MIXED_PRIORITY_BATCHING_POLICY__LOW_PRIORITY_PADDING_WITH_NEXT_ALLOWED_BATCH_SIZE] =
+            "low_priority_padding_with_next_allowed_batch_size",
+        [TARE__LOW_PRIORITY_BATCH_OPTIONS__MIXED_PRIORITY_BATCHING_POLICY__PRIORITY_ISOLATION] = "priority_isolation",
+    };
+    struct tare_low_priority *low = &out->low_priority;
+    const size_t n = message ? message->n_allowed_batch_sizes : 0;
+    if (!message) return TARE_OK;
+    *low = (struct tare_low_priority){ .max_batch_size = message->max_batch_size,
+                                       .batch_timeout_micros = message->batch_timeout_micros,
+                                       .max_enqueued_batches = message->max_enqueued_batches,
+                                       .n_allowed = n,
+                                       .policy = policies[message->mixed_priority_batching_policy] };
+    TARE_TRY(copy_sizes(&low->allowed_batch_sizes, arena, message->allowed_batch_sizes, n));
+    if (low->max_batch_size < 1 || low->batch_timeout_micros < 0 || low->max_enqueued_batches < 0)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "low_priority_batch_options: max_batch_size %d, batch_timeout_micros %d, max_enqueued_batches "
+                         "%d (expected at least 1, 0, 0)",
+                         low->max_batch_size, low->batch_timeout_micros, low->max_enqueued_batches);
+    TARE_TRY(check_order("low_priority_batch_options", low->allowed_batch_sizes, n));
+    if (n && low->allowed_batch_sizes[n - 1] != low->max_batch_size)
+        return TARE_FAIL(
+            TARE_INVALID_ARGUMENT,
+            "low_priority_batch_options: final entry in allowed_batch_sizes must equal max_batch_size (got "
+            "%lld, %d)",
+            (long long)low->allowed_batch_sizes[n - 1], low->max_batch_size);
+    return TARE_OK;
+}
+
+/* A field of the message itself, as version 2 has it, or of `experimental`. */
+static tare_status read_component(struct tare_batch_options *out, const Tare__BatchOptions *message) {
+    static const enum tare_batch_component older[] = {
+        [TARE__BATCH_OPTIONS__EXPERIMENTAL__BATCH_COMPONENT__NOT_SET] = TARE_BATCH_TPU,
+        [TARE__BATCH_OPTIONS__EXPERIMENTAL__BATCH_COMPONENT_FUNCTION_ALIAS] = TARE_BATCH_ALIAS,
+        [TARE__BATCH_OPTIONS__EXPERIMENTAL__BATCH_COMPONENT_CONCRETE_FUNCTION_NAME] = TARE_BATCH_CONCRETE,
+        [TARE__BATCH_OPTIONS__EXPERIMENTAL__BATCH_COMPONENT_SIGNATURE_NAME] = TARE_BATCH_SIGNATURE,
+    };
+    static const enum tare_batch_component own[] = {
+        [TARE__BATCH_OPTIONS__BATCH_COMPONENT__NOT_SET] = TARE_BATCH_TPU,
+        [TARE__BATCH_OPTIONS__BATCH_COMPONENT_FUNCTION_ALIAS] = TARE_BATCH_ALIAS,
+        [TARE__BATCH_OPTIONS__BATCH_COMPONENT_CONCRETE_FUNCTION_NAME] = TARE_BATCH_CONCRETE,
+        [TARE__BATCH_OPTIONS__BATCH_COMPONENT_SIGNATURE_NAME] = TARE_BATCH_SIGNATURE,
+    };
+    const Tare__BatchOptions__Experimental *experimental = message->experimental;
+    if (message->batch_component_case && experimental)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_options: the component is given twice, also in experimental");
-    switch (message->batch_component_case) {
-    case TARE__BATCH_OPTIONS__BATCH_COMPONENT_FUNCTION_ALIAS:
-        out->component = TARE_BATCH_ALIAS;
-        out->name = message->function_alias;
-        break;
-    case TARE__BATCH_OPTIONS__BATCH_COMPONENT_CONCRETE_FUNCTION_NAME:
-        out->component = TARE_BATCH_CONCRETE;
-        out->name = message->concrete_function_name;
-        break;
-    case TARE__BATCH_OPTIONS__BATCH_COMPONENT_SIGNATURE_NAME:
-        out->component = TARE_BATCH_SIGNATURE;
-        out->name = message->signature_name;
-        break;
-    default:
-        break;
-    }
+    out->component = experimental ? older[experimental->batch_component_case] : own[message->batch_component_case];
+    if (out->component != TARE_BATCH_TPU)
+        out->name = experimental ? experimental->function_alias : message->function_alias;
     return TARE_OK;
 }
 
@@ -157,23 +177,19 @@ static tare_status check_numbers(const struct tare_batch_options *batch) {
 
 static tare_status read_batch(struct tare_batch_options *out, struct tare_arena *arena,
                               const Tare__BatchOptions *message) {
-    int64_t *sizes = TARE_NEW_ARRAY(arena, int64_t, message->n_allowed_batch_sizes + 1);
-    if (!sizes) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < message->n_allowed_batch_sizes; i++)
-        sizes[i] = message->allowed_batch_sizes[i];
     *out = (struct tare_batch_options){
         .num_batch_threads = message->num_batch_threads,
         .max_batch_size = message->max_batch_size,
         .batch_timeout_micros = message->batch_timeout_micros,
         .max_enqueued_batches = message->max_enqueued_batches,
-        .allowed_batch_sizes = sizes,
         .n_allowed = message->n_allowed_batch_sizes,
         .disable_large_batch_splitting = message->disable_large_batch_splitting,
     };
-    read_component(out, message->experimental);
-    TARE_TRY(read_own_component(out, message));
+    TARE_TRY(copy_sizes(&out->allowed_batch_sizes, arena, message->allowed_batch_sizes, out->n_allowed));
+    TARE_TRY(read_component(out, message));
     TARE_TRY(check_numbers(out));
-    return check_sizes(out);
+    TARE_TRY(check_sizes(out));
+    return read_low_priority(out, arena, message->low_priority_batch_options);
 }
 
 static tare_status read_batches(struct tare_converter_options *out, struct tare_arena *arena,
@@ -194,42 +210,105 @@ static bool resolve(Tare__ConverterOptions__State state, bool disable_defaults) 
     return state == TARE__CONVERTER_OPTIONS__STATE__DEFAULT && !disable_defaults;
 }
 
-static tare_status read_bfloat16(struct tare_converter_options *out, const Tare__BFloat16OptimizationOptions *message) {
+/* Variables stay float32 in the file if the filterlist names their op, or convert_checkpoint is false. */
+static tare_status read_filterlist(struct tare_converter_options *out, struct tare_arena *arena,
+                                   const Tare__BFloat16OptimizationOptions *message) {
+    const Tare__BFloat16OptimizationOptions__Experimental *more = message->experimental;
+    const char **ops = TARE_NEW_ARRAY(arena, const char *, message->n_filterlist + 1);
+    if (!ops) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < message->n_filterlist; i++)
+        ops[out->n_float_ops++] = message->filterlist[i];
+    if (more && more->checkpoint_case && !more->convert_checkpoint) ops[out->n_float_ops++] = "VarHandleOp";
+    out->float_ops = ops;
+    return TARE_OK;
+}
+
+static tare_status read_bfloat16(struct tare_converter_options *out, struct tare_arena *arena,
+                                 const Tare__BFloat16OptimizationOptions *message) {
     if (!message) return TARE_OK;
     if (message->scope == TARE__BFLOAT16_OPTIMIZATION_OPTIONS__SCOPE__GPU)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "bfloat16_optimization_options: scope is GPU (expected TPU or ALL: tare "
                          "converts for Cloud TPUs)");
     if (message->preserve_signature && message->scope != TARE__BFLOAT16_OPTIMIZATION_OPTIONS__SCOPE__ALL)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "bfloat16_optimization_options: preserve_signature requires scope ALL "
-                                                "(with others, signatures keep their dtypes anyway)");
+        return TARE_FAIL(
+            TARE_INVALID_ARGUMENT,
+            "The preserve_signature flag is only supported for the ALL scope. All other scopes preserve the "
+            "signature by default. Set preserve_signature to false, or change the scope of the bfloat16 "
+            "optimization.");
     if (message->enable_cast_outside && message->scope == TARE__BFLOAT16_OPTIMIZATION_OPTIONS__SCOPE__ALL)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "bfloat16_optimization_options: enable_cast_outside excludes scope ALL");
+                         "Cannot enable bfloat16 enable_cast_outside if the bfloat16 scope is not "
+                         "TPU or GPU.");
     out->bfloat16_all = message->scope == TARE__BFLOAT16_OPTIMIZATION_OPTIONS__SCOPE__ALL;
     out->skip_safety_checks = message->skip_safety_checks;
-    out->float_ops = (const char *const *)message->filterlist;
-    out->n_float_ops = message->n_filterlist;
+    return read_filterlist(out, arena, message);
+}
+
+static tare_status read_argument(struct tare_tpu_argument_split *out, struct tare_arena *arena,
+                                 const Tare__XlaFunctionShardingSpec *function,
+                                 const Tare__XlaFunctionShardingSpec__ArgShardingSpec *argument) {
+    const bool by_alias = function->function_case == TARE__XLA_FUNCTION_SHARDING_SPEC__FUNCTION_FUNCTION_ALIAS;
+    struct tare_tpu_choice *choice = TARE_NEW(arena, struct tare_tpu_choice);
+    if (!choice) return TARE_NO_MEMORY;
+    if (!function->function_case || !argument->split_spec)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "function_sharding_specs: an entry has no %s (expected %s)",
+                         function->function_case ? "split_spec" : "function",
+                         function->function_case ? "dimension and num_devices"
+                                                 : "function_alias or concrete_function_name");
+    *choice = (struct tare_tpu_choice){ by_alias ? TARE_TPU_BY_ALIAS : TARE_TPU_BY_CONCRETE, function->function_alias,
+                                        false };
+    *out = (struct tare_tpu_argument_split){ choice, argument->arg_index, argument->split_spec->dimension,
+                                             argument->split_spec->num_devices };
+    return TARE_OK;
+}
+
+static tare_status read_arguments(struct tare_tpu_sharding *out, struct tare_arena *arena,
+                                  const Tare__XlaShardingOptions *message) {
+    struct tare_tpu_argument_split *splits;
+    size_t count = 0;
+    for (size_t f = 0; f < message->n_function_sharding_specs; f++)
+        count += message->function_sharding_specs[f]->n_arg_sharding_specs;
+    out->splits = splits = TARE_NEW_ARRAY(arena, struct tare_tpu_argument_split, count + 1);
+    if (!splits) return TARE_NO_MEMORY;
+    for (size_t f = 0; f < message->n_function_sharding_specs; f++) {
+        const Tare__XlaFunctionShardingSpec *function = message->function_sharding_specs[f];
+        for (size_t i = 0; i < function->n_arg_sharding_specs; i++)
+            TARE_TRY(read_argument(&splits[out->n_splits++], arena, function, function->arg_sharding_specs[i]));
+    }
     return TARE_OK;
 }
 
 static tare_status read_sharding(struct tare_converter_options *out, struct tare_arena *arena,
                                  const Tare__XlaShardingOptions *message) {
-    int64_t *devices;
     if (!message) return TARE_OK;
-    devices = TARE_NEW_ARRAY(arena, int64_t, message->n_device_assignment + 1);
-    if (!devices) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < message->n_device_assignment; i++)
-        devices[i] = message->device_assignment[i];
+    if (message->n_sharding_specs || (message->experimental && message->experimental->policy_based_sharding_spec))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "xla_sharding_options: sharding of variables (%s) is not written: every core gets them whole "
+                         "(expected function_sharding_specs, or none of these: then batches are split)",
+                         message->n_sharding_specs ? "sharding_specs" : "policy_based_sharding_spec");
     out->has_sharding = true;
     out->sharding = (struct tare_tpu_sharding){
         .num_cores_per_replica = message->num_cores_per_replica,
-        .device_assignment = devices,
         .n_device_assignment = message->n_device_assignment,
         .topology = message->topology.data,
         .topology_size = message->topology.len,
+        .uses_shardy = message->use_shardy_partitioner,
     };
-    return TARE_OK;
+    TARE_TRY(
+        copy_sizes(&out->sharding.device_assignment, arena, message->device_assignment, message->n_device_assignment));
+    return read_arguments(&out->sharding, arena, message);
+}
+
+/* Fields that only a conversion for GPUs has. */
+static tare_status refuse_gpu(const Tare__ConverterOptions *message) {
+    const char *field = NULL;
+    if (message->non_xla_device_placement_options) field = "non_xla_device_placement_options";
+    if (message->xla_io_optimization_options) field = "xla_io_optimization_options";
+    if (message->xla_io_optimization == TARE__CONVERTER_OPTIONS__STATE__ENABLED) field = "xla_io_optimization";
+    if (!field) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                     "%s is for GPUs (expected io_shape_optimization: tare converts for Cloud TPUs)", field);
 }
 
 /* ---- features ---- */
@@ -258,12 +337,15 @@ tare_status tare_converter_options_parse(struct tare_converter_options *out, str
     TARE_TRY(tare_text_format_read(&parsed, &tare__converter_options__descriptor, arena, text, size, TARE_TEXT_RELAXED,
                                    "converter options"));
     message = (const Tare__ConverterOptions *)parsed;
+    TARE_TRY(refuse_gpu(message));
     TARE_TRY(read_functions(out, arena, message));
+    out->shares_cluster = message->enable_shared_replicate_cluster_name;
+    out->allow_incompatible = message->safety_checks_case && !message->enable_device_placement_safety_checks;
     TARE_TRY(read_batches(out, arena, message));
     out->io_shapes = resolve(message->io_shape_optimization, message->disable_default_optimizations);
     out->bfloat16 = resolve(message->bfloat16_optimization, message->disable_default_optimizations);
     out->requests_bfloat16 = message->bfloat16_optimization == TARE__CONVERTER_OPTIONS__STATE__ENABLED;
-    TARE_TRY(read_bfloat16(out, message->bfloat16_optimization_options));
+    TARE_TRY(read_bfloat16(out, arena, message->bfloat16_optimization_options));
     if (message->experimental_options &&
         message->experimental_options->graph_pruning == TARE__CONVERTER_OPTIONS__STATE__DISABLED)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "experimental_options: graph_pruning is DISABLED (expected ENABLED: "

@@ -45,7 +45,8 @@ struct tare_converter_options {
     size_t n_float_nodes;
     enum tare_bf16_extent extent; /* not in the message: which values are rounded */
     bool rounds_outputs;          /* not in the message: final probabilities and logits are rounded to bfloat16, too */
-    bool allow_incompatible;      /* not in the message: what a TPU would refuse is said, not refused */
+    bool allow_incompatible;      /* what a TPU would refuse is said, not refused */
+    bool shares_cluster;          /* one cluster name for all functions */
     const char *const *float_ops; /* filterlist */
     size_t n_float_ops;
     bool has_sharding;

@@ -145,6 +145,34 @@ static tare_status refuse_incompatible(const struct tare_conversion *conversion)
                      errors, first->text);
 }
 
+/* What only functions with soft placement reach is moved to the CPU by the runtime: no error. */
+static tare_status allow_soft(struct tare_place *place) {
+    struct tare_conversion *out = place->out;
+    struct tare_graph **hard = TARE_NEW_ARRAY(place->arena, struct tare_graph *, place->n_functions + 1);
+    struct tare_tpu_finding *errors;
+    size_t n_hard = 0, n_errors;
+    if (!hard) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < place->n_functions; i++)
+        if (!place->functions[i].choice->is_soft) hard[n_hard++] = place->graphs[i];
+    if (n_hard == place->n_functions) return TARE_OK;
+    TARE_TRY(tare_tpu_check(&errors, &n_errors, place->arena, place->model, hard, n_hard));
+    for (size_t i = 0; i < out->n_findings; i++) {
+        struct tare_tpu_finding *finding = &out->findings[i];
+        bool is_hard = false;
+        if (finding->kind != TARE_TPU_NOT_COMPILABLE && finding->kind != TARE_TPU_BAD_TYPE) continue;
+        for (size_t k = 0; k < n_errors; k++)
+            is_hard |= errors[k].node == finding->node && errors[k].kind == finding->kind;
+        if (is_hard) continue;
+        finding->kind = TARE_TPU_MOVED;
+        finding->text = tare_arena_printf(place->arena,
+                                          "node '%s' (%s) runs on the CPU, with a transfer each way "
+                                          "(enable_soft_device_placement; --tpu_functions auto splits instead)",
+                                          finding->node->name, finding->node->op);
+        if (!finding->text) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
 static tare_status check_functions(struct tare_place *place, size_t *changes) {
     const struct tare_converter_options *options = place->options;
     struct tare_conversion *out = place->out;
@@ -154,6 +182,7 @@ static tare_status check_functions(struct tare_place *place, size_t *changes) {
                                   options->n_batches));
     TARE_TRY(tare_tpu_check(&out->findings, &out->n_findings, place->arena, place->model, place->graphs,
                             place->n_functions));
+    TARE_TRY(allow_soft(place));
     return options->allow_incompatible ? TARE_OK : refuse_incompatible(out);
 }
 
@@ -206,7 +235,11 @@ static tare_status lower_transposed(struct tare_place *place, size_t *changes) {
 static tare_status place_functions(struct tare_place *place, size_t *changes) {
     const struct tare_converter_options *options = place->options;
     TARE_TRY(tare_tpu_place(&place->out->placed, place->arena, place->model, place->functions, place->n_functions,
-                            options->has_sharding ? &options->sharding : NULL, options->has_quantization));
+                            &(struct tare_tpu_place_options){
+                                .sharding = options->has_sharding ? &options->sharding : NULL,
+                                .quantized = options->has_quantization,
+                                .shares_cluster = options->shares_cluster,
+                            }));
     place->out->n_placed = changes[0] = place->n_functions;
     return TARE_OK;
 }
@@ -248,9 +281,8 @@ static bool batches_divide(const struct tare_conversion *out, const struct tare_
 
 static tare_status shard_inputs(struct tare_place *place, size_t *changes) {
     const struct tare_conversion *out = place->out;
-    return tare_tpu_shard_inputs(place->model, out->placed, out->n_placed,
-                                 place->options->sharding.num_cores_per_replica, batches_divide(out, place->options),
-                                 &changes[0]);
+    return tare_tpu_shard_inputs(&changes[0], place->arena, place->model, out->placed, out->n_placed,
+                                 &place->options->sharding, batches_divide(out, place->options));
 }
 
 static tare_status insert_batchers(struct tare_place *place, size_t *changes) {

@@ -96,6 +96,20 @@ static tare_status batch_below(const struct tare_graph **out, const struct batch
 
 /* ---- the op ---- */
 
+static tare_status set_low_priority(struct tare_node *node, const struct tare_low_priority *low) {
+    static const char *const attrs[] = { "low_priority_max_batch_size", "low_priority_batch_timeout_micros",
+                                         "low_priority_max_enqueued_batches", "low_priority_allowed_batch_sizes",
+                                         "mixed_priority_policy" };
+    for (size_t i = 0; i < sizeof attrs / sizeof *attrs; i++)
+        tare_node_remove_attr(node, attrs[i]);
+    if (!low->max_batch_size) return TARE_OK;
+    TARE_TRY(tare_node_set_int(node, attrs[0], low->max_batch_size));
+    TARE_TRY(tare_node_set_int(node, attrs[1], low->batch_timeout_micros));
+    if (low->max_enqueued_batches) TARE_TRY(tare_node_set_int(node, attrs[2], low->max_enqueued_batches));
+    if (low->n_allowed) TARE_TRY(tare_node_set_int_list(node, attrs[3], low->allowed_batch_sizes, low->n_allowed));
+    return low->policy ? tare_node_set_string(node, attrs[4], low->policy, strlen(low->policy)) : TARE_OK;
+}
+
 static tare_status set_numbers(struct tare_node *node, const struct tare_batch_options *options) {
     enum { DEFAULT_ENQUEUED = 10 };
     bool default_enqueued = !options->max_enqueued_batches || options->max_enqueued_batches == DEFAULT_ENQUEUED;
@@ -111,7 +125,7 @@ static tare_status set_numbers(struct tare_node *node, const struct tare_batch_o
         TARE_TRY(tare_node_set_int_list(node, "allowed_batch_sizes", options->allowed_batch_sizes, options->n_allowed));
     if (!options->disable_large_batch_splitting)
         TARE_TRY(tare_node_set_bool(node, "enable_large_batch_splitting", true));
-    return TARE_OK;
+    return set_low_priority(node, &options->low_priority);
 }
 
 /* Arguments of the moved body in the op's order: batched ones first. */
@@ -246,7 +260,7 @@ static tare_status find_named(struct tare_tpu_function **functions, size_t *coun
     struct tare_tpu_choice choice = { options->component == TARE_BATCH_ALIAS      ? TARE_TPU_BY_ALIAS
                                       : options->component == TARE_BATCH_CONCRETE ? TARE_TPU_BY_CONCRETE
                                                                                   : TARE_TPU_BY_SIGNATURE,
-                                      options->name };
+                                      options->name, false };
     return tare_error_prefix(tare_tpu_find_functions(functions, count, b->arena, b->model, &choice, 1),
                              "batch_options");
 }

@@ -4,6 +4,15 @@
 
 #include "tpu/functions.h"
 
+/* The queue of requests of low priority; max_batch_size 0: there is none. */
+struct tare_low_priority {
+    int max_batch_size, batch_timeout_micros;
+    int max_enqueued_batches; /* 0: the op's default */
+    const int64_t *allowed_batch_sizes;
+    size_t n_allowed;
+    const char *policy; /* mixed_priority_policy of the op; NULL: its default */
+};
+
 /* One BatchOptions message: the batcher's numbers, and the functions to which they apply. */
 struct tare_batch_options {
     int num_batch_threads, max_batch_size, batch_timeout_micros;
@@ -13,6 +22,7 @@ struct tare_batch_options {
     bool disable_large_batch_splitting;
     enum tare_batch_component { TARE_BATCH_TPU, TARE_BATCH_ALIAS, TARE_BATCH_CONCRETE, TARE_BATCH_SIGNATURE } component;
     const char *name; /* NULL for TARE_BATCH_TPU */
+    struct tare_low_priority low_priority;
 };
 
 struct tare_batching_result {

@@ -13,6 +13,7 @@ struct tare_tpu_choice {
         TARE_TPU_BY_JIT,       /* every function traced with jit_compile=True */
     } kind;
     const char *name; /* NULL for TARE_TPU_BY_JIT */
+    bool is_soft;     /* the runtime computes on the CPU what the TPU does not support */
 };
 
 /* A function chosen for the TPU and how the user named it. */

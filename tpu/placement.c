@@ -32,7 +32,7 @@ static tare_status join_cluster(const struct job *job, struct tare_node *node) {
 
 /* ---- pivot and metadata ---- */
 
-static tare_status add_metadata(struct job *job, const struct tare_tpu_sharding *sharding) {
+static tare_status add_metadata(struct job *job, const struct tare_tpu_sharding *sharding, bool is_soft) {
     int cores = sharding && sharding->num_cores_per_replica > 1 ? sharding->num_cores_per_replica : 1;
     struct tare_node *status;
     TARE_TRY(add_node(&job->pivot, job, "NoOp", tare_arena_printf(&job->model->arena, "%s/pivot", job->cluster), 0));
@@ -47,7 +47,9 @@ static tare_status add_metadata(struct job *job, const struct tare_tpu_sharding 
         TARE_TRY(tare_node_set_int_list(job->metadata, "device_assignment", sharding->device_assignment,
                                         sharding->n_device_assignment));
         TARE_TRY(tare_node_set_bool(job->metadata, "use_spmd_for_xla_partitioning", true));
+        if (sharding->uses_shardy) TARE_TRY(tare_node_set_bool(job->metadata, "use_shardy_partitioner", true));
     }
+    if (is_soft) TARE_TRY(tare_node_set_bool(job->metadata, "allow_soft_placement", true));
     TARE_TRY(tare_node_add_control(job->metadata, job->pivot));
     TARE_TRY(tare_node_resolve(job->metadata));
     TARE_TRY(add_node(&status, job, "TPUCompilationResult", "TPUCompilationResult", 0));
@@ -129,9 +131,9 @@ static tare_status keep_status(struct job *job) {
     return tare_graph_add_control_return(job->graph, status->name, status);
 }
 
-static tare_status build_replicated(struct job *job, const struct tare_tpu_sharding *sharding) {
+static tare_status build_replicated(struct job *job, const struct tare_tpu_sharding *sharding, bool is_soft) {
     job->n_body = job->graph->n_nodes;
-    TARE_TRY(add_metadata(job, sharding));
+    TARE_TRY(add_metadata(job, sharding, is_soft));
     TARE_TRY(mark_body(job));
     for (size_t i = 0; i < job->graph->n_args; i++)
         TARE_TRY(replicate_input(job, job->graph->args[i], i));
@@ -216,28 +218,28 @@ static tare_status redirect_direct_calls(struct redirect *redirect) {
 /* ---- all of it ---- */
 
 static tare_status place_one(struct tare_tpu_placed *out, struct tare_graph_model *model,
-                             const struct tare_tpu_function *function, const struct tare_tpu_sharding *sharding,
-                             bool quantized) {
+                             const struct tare_tpu_function *function, const struct tare_tpu_place_options *options) {
     struct job job = { .model = model };
+    const char *old_name = function->graph->name;
     const char *stem =
-        tare_arena_printf(&model->arena, "tpu_fn_icv2_%s%s", function->graph->name, quantized ? "_tf_quant" : "");
+        tare_arena_printf(&model->arena, "tpu_fn_icv2_%s%s", old_name, options->quantized ? "_tf_quant" : "");
     const char *name = stem ? tare_model_unused_name(model, stem) : NULL;
     if (!name) return TARE_NO_MEMORY;
-    stem = tare_arena_printf(&model->arena, "cluster_%s", function->graph->name);
+    stem = options->shares_cluster ? "cluster" : tare_arena_printf(&model->arena, "cluster_%s", old_name);
     job.cluster = stem ? tare_node_name_from(&model->arena, stem) : NULL; /* the runtime names nodes after it */
     if (!job.cluster) return TARE_NO_MEMORY;
     TARE_TRY(tare_function_move_body(&job.graph, function->graph, name));
     TARE_TRY(tare_graph_remove_attr(job.graph, "_XlaMustCompile")); /* the runtime compiles the cluster alone */
     TARE_TRY(tare_graph_drop_arg_shapes(job.graph));                /* they may be flattened, or split between cores */
-    TARE_TRY(build_replicated(&job, sharding));
-    TARE_TRY(build_stub(function->graph, job.graph, sharding));
+    TARE_TRY(build_replicated(&job, options->sharding, function->choice && function->choice->is_soft));
+    TARE_TRY(build_stub(function->graph, job.graph, options->sharding));
     *out = (struct tare_tpu_placed){ function->graph, job.graph, function->label, job.cluster };
     return TARE_OK;
 }
 
 tare_status tare_tpu_place(struct tare_tpu_placed **out, struct tare_arena *arena, struct tare_graph_model *model,
                            const struct tare_tpu_function *functions, size_t count,
-                           const struct tare_tpu_sharding *sharding, bool quantized) {
+                           const struct tare_tpu_place_options *options) {
     struct redirect redirect = { .functions = functions, .count = count };
     struct tare_tpu_placed *placed = TARE_NEW_ARRAY(arena, struct tare_tpu_placed, count + 1);
     tare_status status;
@@ -247,7 +249,7 @@ tare_status tare_tpu_place(struct tare_tpu_placed **out, struct tare_arena *aren
     tare_map_free(&redirect.plain);
     TARE_TRY(status);
     for (size_t i = 0; i < count; i++)
-        TARE_TRY(tare_error_prefix(place_one(&placed[i], model, &functions[i], sharding, quantized), "function %s",
+        TARE_TRY(tare_error_prefix(place_one(&placed[i], model, &functions[i], options), "function %s",
                                    functions[i].graph->name));
     *out = placed;
     return TARE_OK;

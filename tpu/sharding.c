@@ -15,15 +15,15 @@ static void put(struct wire *wire, int value) {
     wire->bytes[wire->size++] = (unsigned char)value;
 }
 
-/* Dimension 0 split between devices 0 … cores-1; every number is below 128. */
-static void split_rows(struct wire *wire, int rank, int cores) {
+/* A dimension split between devices 0 … cores-1; every number is below 128. */
+static void split_dimension(struct wire *wire, int rank, int dimension, int cores) {
     wire->size = 0;
     put(wire, TYPE << 3);
     put(wire, OTHER);
     put(wire, TILE_DIMENSIONS << 3 | LENGTH_DELIMITED);
     put(wire, rank);
     for (int i = 0; i < rank; i++)
-        put(wire, i ? 1 : cores);
+        put(wire, i == dimension ? cores : 1);
     put(wire, TILE_DEVICES << 3 | LENGTH_DELIMITED);
     put(wire, cores);
     for (int i = 0; i < cores; i++)
@@ -45,7 +45,7 @@ static struct tare_node *find_input(const struct tare_graph *body, size_t i) {
 /* The runtime splits an input only where XlaSharding directly follows the TPUReplicatedInput of an argument; elsewhere
  * it would send the whole tensor to every core while the program expects a part. */
 static tare_status mark(const struct tare_tpu_placed *placed, struct tare_node *input, const char *name, int rank,
-                        int cores) {
+                        int dimension, int cores) {
     struct tare_graph *body = placed->replicated;
     struct tare_node *identity = only_user(body, input, "Identity"), *node;
     const char *path = tare_arena_printf(&body->model->arena, "%s/XlaSharding", name);
@@ -53,7 +53,7 @@ static tare_status mark(const struct tare_tpu_placed *placed, struct tare_node *
     if (!path) return TARE_NO_MEMORY;
     node = tare_graph_add(body, "XlaSharding", path);
     if (!node) return TARE_NO_MEMORY;
-    split_rows(&wire, rank, cores);
+    split_dimension(&wire, rank, dimension, cores);
     TARE_TRY(tare_node_add_input(node, tare_node_output0(input)));
     tare_node_set_input(identity, 0, tare_node_output0(node));
     for (size_t i = 0; i < identity->n_controls; i++) /* the metadata */
@@ -69,21 +69,71 @@ static bool divides(int64_t rows, int cores, bool open_divides) {
     return rows < 0 ? open_divides : rows >= cores && rows % cores == 0;
 }
 
-static tare_status mark_function(size_t *count, const struct tare_tpu_placed *placed,
-                                 const struct tare_model_shapes *shapes, int cores, bool open_divides) {
+static tare_status mark_rows(size_t *count, const struct tare_tpu_placed *placed,
+                             const struct tare_model_shapes *shapes, int cores, bool open_divides) {
     struct tare_graph *body = placed->replicated;
     for (size_t i = 0; i < body->n_args; i++) {
         struct tare_node *input = find_input(body, i);
         struct tare_shape shape = tare_model_shape(shapes, (struct tare_edge){ body->args[i], 0 });
         if (!input || shape.rank < 1 || !divides(shape.dims[0], cores, open_divides)) continue;
-        TARE_TRY(mark(placed, input, body->args[i]->name, shape.rank, cores));
+        TARE_TRY(mark(placed, input, body->args[i]->name, shape.rank, 0, cores));
         (*count)++;
     }
     return TARE_OK;
 }
 
-tare_status tare_tpu_shard_inputs(struct tare_graph_model *model, const struct tare_tpu_placed *placed, size_t n_placed,
-                                  int cores, bool open_divides, size_t *count) {
+/* ---- arguments that the options name ---- */
+
+static tare_status mark_argument(const struct tare_tpu_placed *placed, const struct tare_model_shapes *shapes,
+                                 int cores, const struct tare_tpu_argument_split *split) {
+    struct tare_graph *body = placed->replicated;
+    char text[TARE_SHAPE_TEXT_SIZE];
+    struct tare_node *input;
+    struct tare_shape shape;
+    if (split->argument >= body->n_args)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "arg_index is %u (expected at most %zu)", split->argument,
+                         body->n_args - 1);
+    input = find_input(body, split->argument);
+    shape = tare_model_shape(shapes, (struct tare_edge){ body->args[split->argument], 0 });
+    if (!input)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "argument %u, '%s', is a variable or is not used (expected a tensor)",
+                         split->argument, body->args[split->argument]->name);
+    if (split->parts != (uint32_t)cores)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "num_devices is %u (expected num_cores_per_replica, %d)", split->parts,
+                         cores);
+    if (shape.rank < 0 || split->dimension >= (uint32_t)shape.rank || shape.dims[split->dimension] % cores > 0)
+        return TARE_FAIL(
+            TARE_INVALID_ARGUMENT,
+            "dimension %u of argument %u, %s, cannot be split into %d parts (expected a dimension that is a "
+            "multiple)",
+            split->dimension, split->argument, tare_shape_text(text, &shape), cores);
+    return mark(placed, input, body->args[split->argument]->name, shape.rank, (int)split->dimension, cores);
+}
+
+/* Marks the arguments that the options name for this function; *any: there are some. */
+static tare_status mark_named(bool *any, size_t *count, struct tare_arena *arena, const struct tare_graph_model *model,
+                              const struct tare_tpu_placed *placed, const struct tare_model_shapes *shapes,
+                              const struct tare_tpu_sharding *sharding) {
+    *any = false;
+    for (size_t i = 0; i < sharding->n_splits; i++) {
+        const struct tare_tpu_argument_split *split = &sharding->splits[i];
+        struct tare_tpu_function *functions;
+        size_t n_functions;
+        TARE_TRY(tare_tpu_find_functions(&functions, &n_functions, arena, model, split->function, 1));
+        for (size_t f = 0; f < n_functions; f++) {
+            if (functions[f].graph != placed->stub) continue;
+            TARE_TRY(mark_argument(placed, shapes, sharding->num_cores_per_replica, split));
+            *any = true;
+            (*count)++;
+        }
+    }
+    return TARE_OK;
+}
+
+tare_status tare_tpu_shard_inputs(size_t *count, struct tare_arena *arena, struct tare_graph_model *model,
+                                  const struct tare_tpu_placed *placed, size_t n_placed,
+                                  const struct tare_tpu_sharding *sharding, bool open_divides) {
+    const int cores = sharding->num_cores_per_replica;
     struct tare_model_shapes *shapes = NULL;
     tare_status status;
     if (cores < 2) return TARE_OK;
@@ -91,8 +141,12 @@ tare_status tare_tpu_shard_inputs(struct tare_graph_model *model, const struct t
         return TARE_FAIL(TARE_UNSUPPORTED, "num_cores_per_replica is %d (at most %d can share a replica)", cores,
                          MOST_CORES);
     TARE_CHECK(tare_model_shapes_new(&shapes, model));
-    for (size_t i = 0; i < n_placed && status == TARE_OK; i++)
-        status = mark_function(count, &placed[i], shapes, cores, open_divides);
+    for (size_t i = 0; i < n_placed; i++) {
+        bool any;
+        TARE_CHECK(tare_error_prefix(mark_named(&any, count, arena, model, &placed[i], shapes, sharding),
+                                     "function_sharding_specs: function %s", placed[i].stub->name));
+        if (!any) TARE_CHECK(mark_rows(count, &placed[i], shapes, cores, open_divides));
+    }
 done:
     tare_model_shapes_free(shapes);
     return status;

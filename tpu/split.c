@@ -364,7 +364,7 @@ static tare_status add_choice(struct splitter *s, enum tare_tpu_choice_kind kind
     struct tare_tpu_choice *grown = tare_arena_append(s->arena, s->out->choices, s->out->count, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     s->out->choices = grown;
-    grown[s->out->count++] = (struct tare_tpu_choice){ kind, name };
+    grown[s->out->count++] = (struct tare_tpu_choice){ kind, name, false };
     return TARE_OK;
 }
 

@@ -247,7 +247,7 @@ static void expect_fits(const struct fixture *f) {
 }
 
 static void place(struct fixture *f, const char *what, const struct tare_tensor *want, bool allow) {
-    static const struct tare_tpu_choice choice = { TARE_TPU_BY_SIGNATURE, "serving_default" };
+    static const struct tare_tpu_choice choice = { TARE_TPU_BY_SIGNATURE, "serving_default", false };
     const struct tare_converter_options options = { .functions = (struct tare_tpu_choice *)(uintptr_t)&choice,
                                                     .n_functions = 1,
                                                     .bfloat16 = true,

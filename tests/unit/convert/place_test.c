@@ -47,7 +47,7 @@ static void tear_down(struct fixture *f) {
 }
 
 static void place(struct fixture *f) {
-    struct tare_tpu_choice choice = { TARE_TPU_BY_SIGNATURE, "serving_default" };
+    struct tare_tpu_choice choice = { TARE_TPU_BY_SIGNATURE, "serving_default", false };
     const struct tare_converter_options options = { .functions = &choice, .n_functions = 1, .bfloat16 = true };
     mini_ok(tare_pipeline_place(&f->conversion, &f->arena, f->model, &options, NULL));
     graph_check_dtypes(f->model);
@@ -99,7 +99,7 @@ static void steps_and_changes__are_counted(void **state) {
 }
 
 static void several_calls_a_request__are_advised_against(void **state) {
-    struct tare_tpu_choice choices[] = { { TARE_TPU_BY_CONCRETE, "f" }, { TARE_TPU_BY_CONCRETE, "g" } };
+    struct tare_tpu_choice choices[] = { { TARE_TPU_BY_CONCRETE, "f", false }, { TARE_TPU_BY_CONCRETE, "g", false } };
     const struct tare_converter_options options = { .functions = choices, .n_functions = 2 };
     struct tare_graph *g, *top;
     struct tare_edge x;

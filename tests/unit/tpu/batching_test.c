@@ -64,7 +64,7 @@ static void set_up(struct fixture *f, struct tare_shape shape) {
 static void place(struct fixture *f) {
     struct tare_tpu_function function = { f->function, NULL, "tpu_func" };
     struct tare_tpu_placed *placed;
-    mini_ok(tare_tpu_place(&placed, &f->arena, f->model, &function, 1, NULL, false));
+    mini_ok(tare_tpu_place(&placed, &f->arena, f->model, &function, 1, &(struct tare_tpu_place_options){ 0 }));
 }
 
 static void tear_down(struct fixture *f) {
@@ -195,7 +195,7 @@ static void batching__once_and_not_on_the_tpu(void **state) {
     outer = tare_model_add_function(f.model, "outer");
     mini_return(outer, "y", mini_call(outer, "PartitionedCall", "call", graph, 1, mini_arg(outer, "x", TARE_DT_FLOAT)));
     function = (struct tare_tpu_function){ outer, NULL, "outer" };
-    mini_ok(tare_tpu_place(&placed, &f.arena, f.model, &function, 1, NULL, false));
+    mini_ok(tare_tpu_place(&placed, &f.arena, f.model, &function, 1, &(struct tare_tpu_place_options){ 0 }));
     mini_fails(batch(&f, &inner, 1), "inside the TPU function tpu_fn_icv2_outer");
     tear_down(&f);
 }

@@ -54,7 +54,7 @@ static void set_up(struct fixture *f) {
         graphs[i]->n_attrs = graphs[i]->attrs_capacity = 1;
     }
     function = (struct tare_tpu_function){ f->f, NULL, "f" };
-    mini_ok(tare_tpu_place(&f->placed, &f->arena, f->model, &function, 1, NULL, false));
+    mini_ok(tare_tpu_place(&f->placed, &f->arena, f->model, &function, 1, &(struct tare_tpu_place_options){ 0 }));
     mini_ok(tare_tpu_adapt_callers(f->model, &f->changes));
     graph_check_dtypes(f->model);
 }

@@ -45,7 +45,7 @@ static void find(struct fixture *f, enum tare_tpu_choice_kind kind, const char *
     const struct tare_tpu_choice *choice;
     struct tare_tpu_choice *kept = TARE_NEW(&f->arena, struct tare_tpu_choice);
     assert_non_null(kept);
-    *kept = (struct tare_tpu_choice){ kind, name };
+    *kept = (struct tare_tpu_choice){ kind, name, false };
     choice = kept;
     mini_ok(tare_tpu_find_functions(&f->found, &f->count, &f->arena, f->model, choice, 1));
 }

@@ -37,8 +37,9 @@ static void set_up_on(struct fixture *f, struct tare_shape shape, bool bfloat16,
     f->y = mini_call(f->model->main, "StatefulPartitionedCall", "call", f->function, 1, f->x);
     if (bfloat16) mini_ok(tare_tpu_bfloat16(f->model, &f->function, 1, &options, &changes));
     function = (struct tare_tpu_function){ f->function, NULL, "f" };
-    mini_ok(tare_tpu_place(&f->placed, &f->arena, f->model, &function, 1, NULL, false));
-    mini_ok(tare_tpu_shard_inputs(f->model, f->placed, 1, cores, false, &f->sharded));
+    mini_ok(tare_tpu_place(&f->placed, &f->arena, f->model, &function, 1, &(struct tare_tpu_place_options){ 0 }));
+    mini_ok(tare_tpu_shard_inputs(&f->sharded, &f->arena, f->model, f->placed, 1,
+                                  &(struct tare_tpu_sharding){ .num_cores_per_replica = cores }, false));
     mini_ok(tare_tpu_io_shapes(&f->result, f->model, f->placed, 1));
     graph_check_dtypes(f->model);
 }

@@ -52,7 +52,7 @@ static void set_up(struct fixture *f) {
     f->y = mini_call(f->model->main, "StatefulPartitionedCall", "call", f->function, 3, f->x,
                      mini_variable(f->model, "a", 0.5f), mini_variable(f->model, "b", 2));
     function = (struct tare_tpu_function){ f->function, NULL, "half_plus_two" };
-    mini_ok(tare_tpu_place(&f->placed, &f->arena, f->model, &function, 1, NULL, false));
+    mini_ok(tare_tpu_place(&f->placed, &f->arena, f->model, &function, 1, &(struct tare_tpu_place_options){ 0 }));
     mini_ok(tare_tpu_batch(&f->batching, &f->arena, f->model, &batch, 1));
     mini_ok(tare_tpu_adapt_callers(f->model, &changes));
     graph_check_dtypes(f->model);
@@ -82,7 +82,7 @@ static void functions_of_any_name__get_nodes_with_valid_names(void **state) {
     struct tare_edge x = mini_arg(function, "x", TARE_DT_FLOAT);
     (void)state;
     mini_return(function, "y", mini_node(function, "Relu", "Relu", 1, x));
-    mini_ok(tare_tpu_place(&placed, &arena, model, &chosen, 1, NULL, false));
+    mini_ok(tare_tpu_place(&placed, &arena, model, &chosen, 1, &(struct tare_tpu_place_options){ 0 }));
     mini_ok(tare_tpu_batch(&batching, &arena, model, &batch, 1));
     assert_non_null(graph_node(placed[0].replicated, "cluster___inference__lambda____6/pivot"));
     assert_text(graph_only(placed[0].replicated, "TPUReplicateMetadata"), "_tpu_replicate",
@@ -192,7 +192,8 @@ static void functions_called_by_another_one__are_copied_for_any_call(void **stat
     mini_ok(tare_node_set_type_list(branch, "Tout", (int[]){ TARE_DT_FLOAT }, 1));
     mini_return(outer, "y", mini_done(branch));
     mini_ok(tare_tpu_place(&placed, &arena, model,
-                           (struct tare_tpu_function[]){ { f, NULL, "f" }, { outer, NULL, "outer" } }, 2, NULL, false));
+                           (struct tare_tpu_function[]){ { f, NULL, "f" }, { outer, NULL, "outer" } }, 2,
+                           &(struct tare_tpu_place_options){ 0 }));
     mini_ok(tare_tpu_adapt_callers(model, &changes));
     by_name = graph_node(placed[1].replicated, "by_name");
     branch = graph_node(placed[1].replicated, "branch");

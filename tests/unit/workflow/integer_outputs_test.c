@@ -58,7 +58,7 @@ static const char *write_samples(void) {
 }
 
 static tare_status check(float before, float after, const char *path) {
-    struct tare_tpu_choice cut = { TARE_TPU_BY_CONCRETE, "serve_tpu" };
+    struct tare_tpu_choice cut = { TARE_TPU_BY_CONCRETE, "serve_tpu", false };
     const struct tare_tpu_split split = { .choices = &cut, .count = 1 };
     const struct tare_dataset_file dataset = { "serving_default", path };
     const struct tare_quantization quantization = { .datasets = &dataset, .n_datasets = 1 };

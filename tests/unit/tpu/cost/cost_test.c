@@ -175,7 +175,7 @@ static void tear_down(struct fixture *f) {
 
 static void place(struct fixture *f) {
     struct tare_tpu_function chosen = { f->function, NULL, "tpu_func" };
-    mini_ok(tare_tpu_place(&f->placed, &f->arena, f->model, &chosen, 1, NULL, false));
+    mini_ok(tare_tpu_place(&f->placed, &f->arena, f->model, &chosen, 1, &(struct tare_tpu_place_options){ 0 }));
 }
 
 static void a_placed_function__gets_a_line_with_work_and_traffic(void **state) {
@@ -215,7 +215,7 @@ static void functions_of_one_alias__get_a_line_each(void **state) {
     second = tare_model_add_function(f.model, "__inference_second_2");
     mini_return(second, "y", mini_node(second, "Relu", "relu", 1, mini_arg(second, "x", TARE_DT_FLOAT)));
     const struct tare_tpu_function chosen[] = { { f.function, NULL, "twice" }, { second, NULL, "twice" } };
-    mini_ok(tare_tpu_place(&f.placed, &f.arena, f.model, chosen, 2, NULL, false));
+    mini_ok(tare_tpu_place(&f.placed, &f.arena, f.model, chosen, 2, &(struct tare_tpu_place_options){ 0 }));
     mini_ok(tare_cost_report(&report, &f.arena, f.model, f.placed, 2, 1));
     assert_int_equal(report.n_functions, 2);
     tare_cost_report_print(&text, &report);

@@ -1,0 +1,225 @@
+/* Texts for version 2 of the converter: each does what it says, or is refused with the reason. */
+#include "support/graph_check.h"
+#include "support/seed_model.h"
+
+#include <string.h>
+
+#define PLACE "tpu_functions { function_alias: \"tpu_func\" } "
+#define PLAIN "disable_default_optimizations: true "
+#define LOW_PRIORITY(fields) PLACE SEED_BATCH "  low_priority_batch_options { " fields " }\n}\n"
+/* mesh_shape 1,2,1,1, coordinates 0,0,0,0 and 0,1,0,0 */
+#define SHARDED(more)                                                                                                  \
+    PLACE PLAIN                                                                                                        \
+        "xla_sharding_options { num_cores_per_replica: 2 topology: "                                                   \
+        "\"\\n\\004\\001\\002\\001\\001\\020\\001\\030\\002\\042\\010\\000\\000\\000\\000\\000\\001\\000\\000\" " more \
+        " }"
+#define SPLIT(argument, dimension, parts)                                                                              \
+    SHARDED("function_sharding_specs { function_alias: \"tpu_func\" arg_sharding_specs { arg_index: " argument         \
+            " split_spec { dimension: " dimension " num_devices: " parts " } } }")
+
+/* tpu_func(x) = x W with x [rows, 10]; `op` (NULL: none) follows, which makes strings, that are parsed again. */
+static const char *model_of(int64_t rows, const char *op) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_10");
+    struct tare_shape shape = tare_shape_make(2, rows, (int64_t)10);
+    struct tare_edge y =
+        mini_node(f, "MatMul", "matmul", 2, mini_arg(f, "x", TARE_DT_FLOAT), seed_weight(f, "w", 10, 6));
+    if (op) y = mini_node(f, "StringToNumber", "parse", 1, mini_node(f, op, "print", 1, y));
+    mini_return(f, "y", y);
+    seed_serve(model, f, &shape);
+    seed_alias(model, f->name, "tpu_func");
+    return seed_write(model, "version2");
+}
+
+static const char *model_with(const char *op) {
+    return model_of(8, op);
+}
+
+static const struct tare_node *only(struct tare_graph_model *model, const char *op) {
+    const struct tare_node *found = NULL;
+    for (size_t f = 0; f < model->n_functions; f++)
+        if (graph_count(model->functions[f], op)) found = graph_only(model->functions[f], op);
+    assert_non_null(found);
+    return found;
+}
+
+static void soft_placement__leaves_what_a_tpu_lacks_to_the_runtime(void **state) {
+    const char *path = model_with("AsString");
+    const char *const texts[] = {
+        "tpu_functions { function_alias: \"tpu_func\" enable_soft_device_placement: true }",
+        "xla_functions { device_type: TPU function_alias: \"tpu_func\" enable_soft_device_placement: true }",
+    };
+    (void)state;
+    seed_refuses(path, PLACE, "'tf.AsString' op isn't compilable for TPU device.");
+    for (int i = 0; i < 2; i++) {
+        seed_says(path, texts[i], "node 'print' (AsString) runs on the CPU, with a transfer each way");
+        struct tare_graph_model *model = seed_load();
+        assert_true(tare_node_bool(only(model, "TPUReplicateMetadata"), "allow_soft_placement", false));
+        tare_model_free(model);
+    }
+    seed_converts(model_with(NULL), PLACE);
+    struct tare_graph_model *model = seed_load();
+    assert_false(tare_node_bool(only(model, "TPUReplicateMetadata"), "allow_soft_placement", false));
+    tare_model_free(model);
+}
+
+static void safety_checks__can_be_turned_off(void **state) {
+    const char *path = model_with("AsString");
+    (void)state;
+    seed_refuses(path, PLACE "enable_device_placement_safety_checks: true", "isn't compilable for TPU device");
+    seed_says(path, PLACE "enable_device_placement_safety_checks: false", "isn't compilable for TPU device");
+    tare_model_free(seed_load());
+}
+
+static void cluster_names__are_shared_on_request(void **state) {
+    struct tare_graph_model *model;
+    (void)state;
+    seed_converts(model_with(NULL), PLACE "enable_shared_replicate_cluster_name: true");
+    model = seed_load();
+    assert_string_equal(tare_node_string(only(model, "TPUCompilationResult"), "_tpu_compilation_status", ""),
+                        "cluster");
+    tare_model_free(model);
+    seed_converts(model_with(NULL), PLACE);
+    model = seed_load();
+    assert_string_equal(tare_node_string(only(model, "TPUCompilationResult"), "_tpu_compilation_status", ""),
+                        "cluster___inference_tpu_func_10");
+    tare_model_free(model);
+}
+
+static void low_priority__has_a_queue_of_its_own(void **state) {
+    const char *path = model_of(-1, NULL);
+    struct tare_graph_model *model;
+    const struct tare_node *batch;
+    (void)state;
+    seed_converts(path, LOW_PRIORITY("max_batch_size: 8 batch_timeout_micros: 7 allowed_batch_sizes: [2, 8] "
+                                     "mixed_priority_batching_policy: PRIORITY_ISOLATION"));
+    model = seed_load();
+    batch = only(model, "BatchFunction");
+    assert_int_equal(tare_node_int(batch, "low_priority_max_batch_size", 0), 8);
+    assert_int_equal(tare_node_int(batch, "low_priority_batch_timeout_micros", 0), 7);
+    assert_int_equal(tare_node_find_attr(batch, "low_priority_allowed_batch_sizes")->count, 2);
+    assert_string_equal(tare_node_string(batch, "mixed_priority_policy", ""), "priority_isolation");
+    tare_model_free(model);
+    seed_refuses(path, LOW_PRIORITY("max_batch_size: 8 allowed_batch_sizes: [2, 4]"),
+                 "low_priority_batch_options: final entry in allowed_batch_sizes must equal max_batch_size (got 4, 8)");
+    seed_refuses(path, LOW_PRIORITY("max_batch_size: 8 allowed_batch_sizes: [8, 8]"),
+                 "low_priority_batch_options: allowed_batch_sizes entries must be monotonically increasing");
+    seed_refuses(path, LOW_PRIORITY("batch_timeout_micros: 1"), "low_priority_batch_options: max_batch_size 0");
+}
+
+/* The sharding is a wire message: the tile dimensions are its bytes 4 and 5. */
+static void arguments__are_split_along_the_dimension_that_is_named(void **state) {
+    const char *path = model_with(NULL);
+    struct tare_graph_model *model;
+    (void)state;
+    seed_converts(path, SPLIT("0", "1", "2"));
+    model = seed_load();
+    const struct tare_attr *sharding = tare_node_find_attr(only(model, "XlaSharding"), "sharding");
+    assert_memory_equal(sharding->items[0].s.data, "\x08\x03\x1a\x02\x01\x02\x22\x02\x00\x01", 10);
+    tare_model_free(model);
+    seed_converts(path, SHARDED("use_shardy_partitioner: true")); /* rows, as nothing is named */
+    model = seed_load();
+    sharding = tare_node_find_attr(only(model, "XlaSharding"), "sharding");
+    assert_memory_equal(sharding->items[0].s.data, "\x08\x03\x1a\x02\x02\x01\x22\x02\x00\x01", 10);
+    assert_true(tare_node_bool(only(model, "TPUReplicateMetadata"), "use_shardy_partitioner", false));
+    tare_model_free(model);
+    seed_refuses(path, SPLIT("1", "0", "2"), "arg_index is 1 (expected at most 0)");
+    seed_refuses(path, SPLIT("0", "2", "2"), "dimension 2 of argument 0, [8,10], cannot be split into 2 parts");
+    seed_refuses(path, SPLIT("0", "0", "4"), "num_devices is 4 (expected num_cores_per_replica, 2)");
+    seed_refuses(path, SHARDED("sharding_specs { var_name_regex: \"w\" }"), "sharding of variables (sharding_specs)");
+    seed_refuses(path, SHARDED("experimental { policy_based_sharding_spec { policy: FIRST_DIM } }"),
+                 "sharding of variables (policy_based_sharding_spec)");
+}
+
+static void fields_for_gpus__are_refused(void **state) {
+    const char *path = model_with(NULL);
+    (void)state;
+    seed_refuses(path, "xla_functions { device_type: GPU function_alias: \"tpu_func\" }", "device_type is GPU");
+    seed_refuses(path, "xla_functions { function_alias: \"tpu_func\" }", "device_type is not set");
+    seed_refuses(path, PLACE "xla_io_optimization: ENABLED", "xla_io_optimization is for GPUs");
+    seed_refuses(path, PLACE "xla_io_optimization_options { input_packing_threshold: 1 }",
+                 "xla_io_optimization_options is for GPUs");
+    seed_refuses(path, PLACE "non_xla_device_placement_options { place_variables_on_cpu: ENABLED }",
+                 "non_xla_device_placement_options is for GPUs");
+    seed_refuses(path, PLACE "bfloat16_optimization_options { scope: GPU }", "scope is GPU");
+    seed_converts(path, PLACE "xla_io_optimization: DISABLED experimental_options { graph_pruning: ENABLED }");
+    tare_model_free(seed_load());
+    seed_refuses(path, PLACE "experimental_options { graph_pruning: DISABLED }", "graph_pruning is DISABLED");
+}
+
+static void bfloat16_fields__have_the_texts_of_the_converter(void **state) {
+    const char *path = model_with(NULL);
+    (void)state;
+    seed_refuses(path, PLACE "bfloat16_optimization_options { preserve_signature: true }",
+                 "The preserve_signature flag is only supported for the ALL scope. All other scopes preserve the "
+                 "signature by default.");
+    seed_refuses(path, PLACE "bfloat16_optimization_options { scope: ALL enable_cast_outside: true }",
+                 "Cannot enable bfloat16 enable_cast_outside if the bfloat16 scope is not TPU or GPU.");
+    seed_converts(path, PLACE "bfloat16_optimization_options { scope: TPU enable_cast_outside: true }");
+    tare_model_free(seed_load());
+    seed_converts(path, PLACE "bfloat16_optimization_options { scope: ALL preserve_signature: true experimental { "
+                              "convert_checkpoint: true } }");
+    tare_model_free(seed_load());
+}
+
+/* tpu_func(x) = (x W v) U with the variable v. */
+static const char *model_of_a_variable(void) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_10");
+    struct tare_shape shape = tare_shape_make(2, 8, 10);
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), handle = mini_arg(f, "v", TARE_DT_RESOURCE), y, v;
+    struct tare_node *read = mini_open(f, "ReadVariableOp", "read", 1, handle);
+    struct tare_signature *s = model->signatures = TARE_NEW(&model->arena, struct tare_signature);
+    mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
+    y = mini_node(f, "MatMul", "first", 2, x, seed_weight(f, "w", 10, 6));
+    y = mini_node(f, "Mul", "scaled", 2, y, mini_done(read));
+    mini_return(f, "y", mini_node(f, "MatMul", "second", 2, y, seed_weight(f, "u", 6, 4)));
+    v = mini_variable(model, "v", 0.3f);
+    model->variables[0].key = "v/.ATTRIBUTES/VARIABLE_VALUE";
+    x = seed_input(model->main, "x", TARE_DT_FLOAT, shape);
+    y = mini_call(model->main, "StatefulPartitionedCall", "call", f, 2, x, v);
+    *s = (struct tare_signature){ .key = "serving_default", .method_name = "tensorflow/serving/predict" };
+    s->inputs = TARE_NEW(&model->arena, struct tare_binding);
+    s->outputs = TARE_NEW(&model->arena, struct tare_binding);
+    model->n_signatures = s->n_inputs = s->n_outputs = 1;
+    *s->inputs = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = x };
+    *s->outputs =
+        (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_make(2, 8, 4), .edge = y };
+    seed_alias(model, f->name, "tpu_func");
+    return seed_write(model, "variable");
+}
+
+static void stored_values__stay_float32_without_convert_checkpoint(void **state) {
+    static const struct {
+        const char *options;
+        int dtype;
+    } cases[] = {
+        { PLACE, TARE_DT_BFLOAT16 },
+        { PLACE "bfloat16_optimization_options { experimental { convert_checkpoint: true } }", TARE_DT_BFLOAT16 },
+        { PLACE "bfloat16_optimization_options { experimental { convert_checkpoint: false } }", TARE_DT_FLOAT },
+        { PLACE "bfloat16_optimization_options { filterlist: \"VarHandleOp\" }", TARE_DT_FLOAT },
+    };
+    const char *path = model_of_a_variable();
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tare_graph_model *model;
+        seed_converts(path, cases[i].options);
+        model = seed_load();
+        assert_int_equal(model->variables[0].dtype, cases[i].dtype);
+        tare_model_free(model);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(soft_placement__leaves_what_a_tpu_lacks_to_the_runtime),
+        cmocka_unit_test(safety_checks__can_be_turned_off),
+        cmocka_unit_test(cluster_names__are_shared_on_request),
+        cmocka_unit_test(low_priority__has_a_queue_of_its_own),
+        cmocka_unit_test(arguments__are_split_along_the_dimension_that_is_named),
+        cmocka_unit_test(fields_for_gpus__are_refused),
+        cmocka_unit_test(stored_values__stay_float32_without_convert_checkpoint),
+        cmocka_unit_test(bfloat16_fields__have_the_texts_of_the_converter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
