@@ -1,6 +1,7 @@
 #include "calib/calibration.h"
 
 #include "base/alloc.h"
+#include "base/strbuf.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -328,6 +329,36 @@ const struct tare_calibration_tensor *tare_calibration_find(const struct tare_ca
 const struct tare_calibration_tensor *tare_calibration_find_edge(const struct tare_calibration *c,
                                                                  struct tare_edge edge) {
     return tare_calibration_find(c, edge.node->graph->name, edge.node->name, edge.index);
+}
+
+/* ---- entries ---- */
+
+/* "node[entry]", from the heap; NULL: no memory. */
+static char *entry_name(const char *node, int64_t entry) {
+    struct tare_strbuf text = { 0 };
+    tare_strbuf_printf(&text, "%s[%lld]", node, (long long)entry);
+    char *name = text.failed ? NULL : tare_strdup(tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
+    return name;
+}
+
+tare_status tare_calibration_add_entry(struct tare_calibration *c, const char *function, const char *node, int output,
+                                       int64_t entry, struct tare_calibration_tensor **out) {
+    if (entry < 0) return tare_calibration_add_tensor(c, function, node, output, out);
+    char *name = entry_name(node, entry);
+    const tare_status status = name ? tare_calibration_add_tensor(c, function, name, output, out) : TARE_NO_MEMORY;
+    tare_free(name);
+    return status;
+}
+
+const struct tare_calibration_tensor *tare_calibration_find_entry(const struct tare_calibration *c,
+                                                                  struct tare_edge edge, int64_t entry) {
+    if (entry < 0) return tare_calibration_find_edge(c, edge);
+    char *name = entry_name(edge.node->name, entry);
+    const struct tare_calibration_tensor *tensor =
+        name ? tare_calibration_find(c, edge.node->graph->name, name, edge.index) : NULL;
+    tare_free(name);
+    return tensor;
 }
 
 int64_t tare_calibration_function_records(const struct tare_calibration *c, const char *name) {

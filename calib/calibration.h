@@ -110,6 +110,10 @@ tare_status tare_calibration_add_bad(struct tare_calibration *calibration, int32
                                      const struct tare_calibration_bad *bad) TARE_WARN_UNUSED;
 tare_status tare_calibration_add_tensor(struct tare_calibration *calibration, const char *function, const char *node,
                                         int output, struct tare_calibration_tensor **out) TARE_WARN_UNUSED;
+/* The statistics of one entry (calib/observed.h), a tensor with the name "node[entry]"; below 0: of all. */
+tare_status tare_calibration_add_entry(struct tare_calibration *calibration, const char *function, const char *node,
+                                       int output, int64_t entry,
+                                       struct tare_calibration_tensor **out) TARE_WARN_UNUSED;
 tare_status tare_calibration_add_function(struct tare_calibration *calibration, const char *name,
                                           struct tare_calibration_function **out) TARE_WARN_UNUSED;
 /* Moves the statistics of a tensor to another node of its function, which must not have statistics; "": drops them.
@@ -123,6 +127,8 @@ const struct tare_calibration_tensor *tare_calibration_find(const struct tare_ca
                                                             const char *function, const char *node, int output);
 const struct tare_calibration_tensor *tare_calibration_find_edge(const struct tare_calibration *calibration,
                                                                  struct tare_edge edge);
+const struct tare_calibration_tensor *tare_calibration_find_entry(const struct tare_calibration *calibration,
+                                                                  struct tare_edge edge, int64_t entry);
 
 /* Number of records that reached a function; 0 also if the calibration does not contain it. The main graph: all. */
 int64_t tare_calibration_function_records(const struct tare_calibration *calibration, const char *name);

@@ -251,8 +251,8 @@ static tare_status add_tensors(struct engine *e) {
     for (size_t i = 0; i < e->observed.n_slots; i++) {
         const struct tare_observed_slot *slot = &e->observed.slots[i];
         struct tare_calibration_tensor *tensor;
-        TARE_TRY(tare_calibration_add_tensor(e->calibration, slot->node->graph->name, slot->node->name,
-                                             (int)slot->output, &tensor));
+        TARE_TRY(tare_calibration_add_entry(e->calibration, slot->node->graph->name, slot->node->name,
+                                            (int)slot->output, slot->entry, &tensor));
         e->plan.statistics[i] = &tensor->statistics;
     }
     for (size_t i = 0; i < e->observed.n_functions; i++)
@@ -307,7 +307,8 @@ static tare_status prepare(struct engine *e, const struct tare_graph_model *mode
     e->plan = (struct tare_worker_plan){
         .model = model, .observed = &e->observed, .channels = e->calibration->channels, .hessians = e->options->hessians
     };
-    TARE_TRY(tare_observed_make(&e->observed, signature, e->options->accepts, e->options->accepts_arg));
+    TARE_TRY(
+        tare_observed_make(&e->observed, signature, e->options->accepts, e->options->counter, e->options->accepts_arg));
     TARE_TRY(tare_worker_plan_edges(&e->plan, signature));
     TARE_TRY(add_inputs(e, signature->key));
     TARE_TRY(add_tensors(e));
@@ -447,7 +448,8 @@ tare_status tare_calibration_bound(size_t *bytes, size_t *tensors, const struct 
     struct tare_observed observed;
     struct tare_model_shapes *shapes = NULL;
     *bytes = *tensors = 0;
-    tare_status status = tare_observed_make(&observed, signature, options->accepts, options->accepts_arg);
+    tare_status status =
+        tare_observed_make(&observed, signature, options->accepts, options->counter, options->accepts_arg);
     if (status == TARE_OK && channels) status = tare_model_shapes_new(&shapes, model);
     if (status == TARE_OK) *tensors = observed.n_slots;
     for (size_t i = 0; i < *tensors; i++)

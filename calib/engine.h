@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "calib/calibration.h"
+#include "calib/observed.h"
 #include "calib/source.h"
 #include "interpreter/session.h"
 
@@ -20,6 +21,7 @@ struct tare_calibration_options {
                       the source, which does not count records that it need not decode */
     /* Which tensors; NULL: every floating tensor that is not a constant. */
     bool (*accepts)(void *arg, const struct tare_node *node, size_t output);
+    tare_counter_fn counter; /* of a tensor, for statistics by entry (calib/observed.h); NULL: none has one */
     void *accepts_arg;
     /* Where the state is saved every few seconds and when interrupted; NULL: nowhere. */
     const char *state_path;

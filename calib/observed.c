@@ -36,7 +36,7 @@ static tare_status add_slots(struct tare_observed *observed, const struct tare_n
     for (size_t i = 0; i < node->n_outputs; i++) {
         if (!accepts_output(observed, node, i)) continue;
         if (!TARE_GROW(observed->slots, observed->n_slots, observed->slots_capacity)) return TARE_NO_MEMORY;
-        observed->slots[observed->n_slots++] = (struct tare_observed_slot){ node, i };
+        observed->slots[observed->n_slots++] = (struct tare_observed_slot){ node, i, -1 };
     }
     return TARE_OK;
 }
@@ -150,16 +150,46 @@ static tare_status index_slots(struct tare_observed *observed) {
     return TARE_OK;
 }
 
+/* Arguments are observed before the nodes of their function, in their order. */
+static bool is_known_before(const struct tare_observed_counter *counter, const struct tare_observed_slot *slot) {
+    if (!tare_node_is_arg(counter->node) || counter->node->graph != slot->node->graph) return false;
+    return !tare_node_is_arg(slot->node) || counter->node->position < slot->node->position;
+}
+
+static tare_status add_entries(struct tare_observed *observed) {
+    const size_t count = observed->n_slots;
+    observed->counters = TARE_NEW_ARRAY(&observed->arena, struct tare_observed_counter, count + 1);
+    observed->n_counters = count;
+    if (!observed->counters) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count && observed->counter; i++) {
+        struct tare_observed_counter *counter = &observed->counters[i];
+        const struct tare_observed_slot slot = observed->slots[i];
+        if (!observed->counter(observed->accepts_arg, slot.node, slot.output, counter) ||
+            !is_known_before(counter, &slot)) {
+            counter->node = NULL;
+            continue;
+        }
+        counter->first = (int64_t)observed->n_slots;
+        for (int64_t entry = 0; entry < counter->count; entry++) {
+            if (!TARE_GROW(observed->slots, observed->n_slots, observed->slots_capacity)) return TARE_NO_MEMORY;
+            observed->slots[observed->n_slots++] = (struct tare_observed_slot){ slot.node, slot.output, entry };
+        }
+    }
+    return TARE_OK;
+}
+
 tare_status tare_observed_make(struct tare_observed *out, const struct tare_signature *signature,
-                               bool (*accepts)(void *arg, const struct tare_node *node, size_t output), void *arg) {
+                               bool (*accepts)(void *arg, const struct tare_node *node, size_t output),
+                               tare_counter_fn counter, void *arg) {
     struct stack stack = { 0 };
-    *out = (struct tare_observed){ .accepts = accepts, .accepts_arg = arg };
+    *out = (struct tare_observed){ .accepts = accepts, .counter = counter, .accepts_arg = arg };
     tare_status status = push_bindings(out, &stack, signature->outputs, signature->n_outputs);
     if (status == TARE_OK) status = walk(out, &stack);
     tare_free(stack.nodes);
     if (status != TARE_OK) return status;
     sort(out);
-    return index_slots(out);
+    TARE_TRY(index_slots(out));
+    return add_entries(out);
 }
 
 void tare_observed_free(struct tare_observed *observed) {
@@ -176,8 +206,15 @@ ptrdiff_t tare_observed_find(const struct tare_observed *observed, const struct 
     const size_t *first = tare_graph_table_get(&observed->by_graph, node->graph);
     const size_t found = first ? first[place_of(node)] : 0;
     if (!found) return -1;
-    for (size_t i = found - 1; i < observed->n_slots && observed->slots[i].node == node; i++) {
+    for (size_t i = found - 1; i < observed->n_counters && observed->slots[i].node == node; i++) {
         if (observed->slots[i].output == output) return (ptrdiff_t)i;
     }
     return -1;
+}
+
+bool tare_observed_counts(const struct tare_observed *observed, const struct tare_node *node, size_t output) {
+    if (!observed->counter || !tare_node_is_arg(node)) return false;
+    for (size_t i = 0; i < observed->n_counters; i++)
+        if (observed->counters[i].node == node && observed->counters[i].output == output) return true;
+    return false;
 }

@@ -10,12 +10,27 @@
 struct tare_observed_slot {
     const struct tare_node *node;
     size_t output;
+    int64_t entry; /* the value of its counter; below 0: all values of the tensor */
 };
+
+/* An argument of the function of a tensor, a whole number from 0 to count - 1, whose values have statistics of their
+ * own: the number of an iteration. */
+struct tare_observed_counter {
+    const struct tare_node *node;
+    size_t output;
+    int64_t count;
+    int64_t first; /* where the slots of its values begin, for one tensor */
+};
+/* The counter of a tensor; false: it has none. */
+typedef bool (*tare_counter_fn)(void *arg, const struct tare_node *node, size_t output,
+                                struct tare_observed_counter *counter);
 
 struct tare_observed {
     struct tare_arena arena;
-    struct tare_observed_slot *slots; /* sorted by function, node and output */
+    struct tare_observed_slot *slots; /* sorted by function, node and output; then those of entries */
     size_t n_slots, slots_capacity;
+    struct tare_observed_counter *counters; /* by slot of a whole tensor; node NULL: it has none */
+    size_t n_counters;
     struct tare_graph_table by_graph;    /* -> size_t by argument, then by node: its first slot + 1; 0: it has none */
     const struct tare_graph **functions; /* sorted by name */
     size_t n_functions, functions_capacity;
@@ -25,16 +40,19 @@ struct tare_observed {
     size_t n_sides; /* of all of them together (calib/coverage.h) */
     struct tare_map visited;
     bool (*accepts)(void *arg, const struct tare_node *node, size_t output);
+    tare_counter_fn counter; /* NULL: no tensor has one */
     void *accepts_arg;
 };
 
 /* Traverses the graph from the signature's outputs. `accepts` NULL: every floating-point tensor that is not a constant.
- * Free with tare_observed_free, also after a failure. */
+ * `counter` NULL: none has statistics by entry. Free with tare_observed_free, also after a failure. */
 tare_status tare_observed_make(struct tare_observed *out, const struct tare_signature *signature,
                                bool (*accepts)(void *arg, const struct tare_node *node, size_t output),
-                               void *arg) TARE_WARN_UNUSED;
+                               tare_counter_fn counter, void *arg) TARE_WARN_UNUSED;
 void tare_observed_free(struct tare_observed *observed);
 /* The slot of an output, -1 when it is not observed. */
 ptrdiff_t tare_observed_find(const struct tare_observed *observed, const struct tare_node *node, size_t output);
+/* Whether an output is the counter of a slot. */
+bool tare_observed_counts(const struct tare_observed *observed, const struct tare_node *node, size_t output);
 
 #endif

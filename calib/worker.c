@@ -34,12 +34,34 @@ void tare_worker_plan_free(struct tare_worker_plan *plan) {
 
 static bool accepts(void *arg, const struct tare_node *node, size_t output) {
     const struct tare_worker *worker = arg;
-    return tare_observed_find(worker->plan->observed, node, output) >= 0;
+    const struct tare_observed *observed = worker->plan->observed;
+    return tare_observed_find(observed, node, output) >= 0 || tare_observed_counts(observed, node, output);
+}
+
+/* The value of a counter holds for the tensors of its function until the next one. */
+static void note_counter(struct tare_worker *worker, const struct tare_node *node, size_t output,
+                         const struct tare_tensor *value) {
+    const struct tare_observed *observed = worker->plan->observed;
+    for (size_t i = 0; i < observed->n_counters; i++) {
+        const struct tare_observed_counter *counter = &observed->counters[i];
+        if (counter->node != node || counter->output != output) continue;
+        const int64_t entry = value->elements == 1 ? tare_tensor_get_i64(value, 0) : -1;
+        worker->entries[i] = entry < counter->count ? entry : -1;
+    }
+}
+
+static tare_status add(struct tare_worker *worker, size_t slot, const struct tare_tensor *value,
+                       enum tare_batch_layout layout) {
+    struct tare_statistics *statistics = worker->own ? &worker->own[slot] : worker->plan->statistics[slot];
+    pthread_mutex_t *lock = worker->own ? NULL : &worker->plan->locks[slot];
+    return tare_statistics_add_shared(statistics, lock, worker->tally, value, worker->places, (int64_t)worker->count,
+                                      layout);
 }
 
 static tare_status observe(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
     struct tare_worker *worker = arg;
     ptrdiff_t slot = tare_observed_find(worker->plan->observed, node, output);
+    if (slot < 0 && tare_dtype_is_integer(value->dtype)) note_counter(worker, node, output, value);
     if (slot < 0 || !tare_dtype_is_floating(value->dtype)) return TARE_OK;
     if (worker->plan->hessians) return tare_hessians_observe(worker->plan->hessians, node, output, value);
     enum tare_batch_layout layout = TARE_BATCH_SPLIT;
@@ -49,10 +71,10 @@ static tare_status observe(void *arg, const struct tare_node *node, size_t outpu
     } else if (worker->probe) {
         tare_shape_probe_note(worker->probe, (size_t)slot, &value->shape);
     }
-    struct tare_statistics *statistics = worker->own ? &worker->own[slot] : worker->plan->statistics[slot];
-    pthread_mutex_t *lock = worker->own ? NULL : &worker->plan->locks[slot];
-    tare_status status = tare_statistics_add_shared(statistics, lock, worker->tally, value, worker->places,
-                                                    (int64_t)worker->count, layout);
+    const struct tare_observed_counter *counter = &worker->plan->observed->counters[slot];
+    tare_status status = add(worker, (size_t)slot, value, layout);
+    if (status == TARE_OK && counter->node && worker->entries[slot] >= 0)
+        status = add(worker, (size_t)(counter->first + worker->entries[slot]), value, layout);
     return tare_error_prefix(status, "%s '%s' output %zu", node->op, node->name, output);
 }
 
@@ -78,8 +100,11 @@ tare_status tare_worker_init(struct tare_worker *worker, const struct tare_worke
     worker->joined = tare_calloc(plan->n_feeds + 1, sizeof *worker->joined);
     worker->results = tare_calloc(plan->n_fetches + 1, sizeof *worker->results);
     worker->places = tare_calloc(room, sizeof *worker->places);
+    worker->entries = tare_calloc(observed->n_counters + 1, sizeof *worker->entries);
+    for (size_t i = 0; worker->entries && i < observed->n_counters; i++)
+        worker->entries[i] = -1;
     if (!worker->tally || !worker->pool || !worker->reached || !worker->runs || !worker->sides || !worker->side_runs ||
-        !worker->joined || !worker->results || !worker->places)
+        !worker->joined || !worker->results || !worker->places || !worker->entries)
         return TARE_NO_MEMORY;
     TARE_TRY(tare_session_new(&worker->session, plan->model, NULL));
     tare_session_observe(worker->session, observe, accepts, worker);
@@ -101,6 +126,7 @@ void tare_worker_free(struct tare_worker *worker) {
     tare_free(worker->joined);
     tare_free(worker->results);
     tare_free(worker->places);
+    tare_free(worker->entries);
     *worker = (struct tare_worker){ 0 };
 }
 

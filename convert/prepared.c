@@ -134,9 +134,9 @@ tare_status tare_calibration_check_passes(const struct tare_calibration *calibra
     return TARE_OK;
 }
 
-static tare_status find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
-                        double *low, double *high) {
-    const struct tare_calibration_tensor *tensor = tare_calibration_find_edge(arg, edge);
+static tare_status find_entry(void *arg, struct tare_edge edge, int64_t entry, const struct tare_quant_setting *setting,
+                              bool *found, double *low, double *high) {
+    const struct tare_calibration_tensor *tensor = tare_calibration_find_entry(arg, edge, entry);
     const struct tare_qscheme scheme = tare_quant_activation_scheme(setting);
     struct tare_range range;
     tare_status status;
@@ -149,6 +149,11 @@ static tare_status find(void *arg, struct tare_edge edge, const struct tare_quan
     *high = range.high;
     *found = true;
     return TARE_OK;
+}
+
+static tare_status find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                        double *low, double *high) {
+    return find_entry(arg, edge, -1, setting, found, low, high);
 }
 
 static const struct tare_statistics *statistics_of(void *arg, struct tare_edge edge) {
@@ -164,6 +169,7 @@ static const struct tare_hessian *hessian_of(void *arg, struct tare_edge edge, c
 struct tare_quant_ranges tare_ranges_of(const struct tare_calibration *calibration) {
     if (!calibration) return (struct tare_quant_ranges){ 0 };
     return (struct tare_quant_ranges){ .find = find,
+                                       .find_entry = find_entry,
                                        .arg = (void *)(uintptr_t)calibration,
                                        .statistics = statistics_of,
                                        .hessian = hessian_of,

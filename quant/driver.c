@@ -238,6 +238,16 @@ static tare_status add_edge(struct tare_edge_list *list, struct tare_map *noted,
     return TARE_OK;
 }
 
+static void add_counters(struct tare_edge_list *list, const struct tare_quant_layer *layer) {
+    struct tare_quant_counter counter = { .edge = layer->input };
+    if (!layer->loop || !tare_quant_find_counter(&counter.counter, layer->loop)) return;
+    counter.count = layer->loop->count;
+    list->counters[list->n_counters++] = counter;
+    if (layer->weight) return;
+    counter.edge = layer->second;
+    list->counters[list->n_counters++] = counter;
+}
+
 tare_status tare_quant_observed_edges(struct tare_edge_list *out, struct tare_arena *arena,
                                       const struct tare_graph_model *model) {
     struct tare_model_shapes *shapes = NULL;
@@ -251,7 +261,8 @@ tare_status tare_quant_observed_edges(struct tare_edge_list *out, struct tare_ar
     TARE_CHECK(tare_bindings_new(&bindings, model));
     TARE_CHECK(find_all(&work, bindings));
     out->edges = TARE_NEW_ARRAY(arena, struct tare_edge, 3 * work.n_layers + 1);
-    if (!out->edges) {
+    out->counters = TARE_NEW_ARRAY(arena, struct tare_quant_counter, 2 * work.n_layers + 1);
+    if (!out->edges || !out->counters) {
         status = TARE_NO_MEMORY;
         goto done;
     }
@@ -261,6 +272,7 @@ tare_status tare_quant_observed_edges(struct tare_edge_list *out, struct tare_ar
         TARE_CHECK(add_edge(out, &noted, arena, layer->input));
         if (!layer->weight) TARE_CHECK(add_edge(out, &noted, arena, layer->second));
         TARE_CHECK(add_edge(out, &noted, arena, layer->output));
+        add_counters(out, layer);
     }
 done:
     tare_map_free(&noted);

@@ -3,10 +3,15 @@
 
 struct tare_edge tare_emit_quantize(struct tare_emit *emit, struct tare_edge x, const struct tare_qparams *params) {
     const struct tare_edge scale = tare_emit_f32(emit, "quantize/scale", (float)params->scale);
+    const struct tare_edge zero = tare_emit_f32(emit, "quantize/zero_point", (float)params->zero_point);
+    return tare_emit_quantize_by(emit, x, scale, zero, params);
+}
+
+struct tare_edge tare_emit_quantize_by(struct tare_emit *emit, struct tare_edge x, struct tare_edge scale,
+                                       struct tare_edge zero_point, const struct tare_qparams *params) {
     struct tare_edge y =
         tare_emit_binary(emit, "Div", "quantize/div", tare_emit_float(emit, "quantize/float", x), scale);
-    y = tare_emit_binary(emit, "AddV2", "quantize/add", y,
-                         tare_emit_f32(emit, "quantize/zero_point", (float)params->zero_point));
+    y = tare_emit_binary(emit, "AddV2", "quantize/add", y, zero_point);
     y = tare_emit_binary(emit, "Maximum", "quantize/maximum", y,
                          tare_emit_f32(emit, "quantize/qmin", (float)params->qmin));
     y = tare_emit_binary(emit, "Minimum", "quantize/minimum", y,

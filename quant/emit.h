@@ -8,6 +8,10 @@
 /* static-quantize: Cast<int8>(Round(Minimum(Maximum(x / scale + zero_point, qmin), qmax))), half to even, all in
  * float32, whatever float x is. */
 struct tare_edge tare_emit_quantize(struct tare_emit *emit, struct tare_edge x, const struct tare_qparams *params);
+/* The same with a scale and a zero point that are computed, both float32 scalars; `params` has the least and greatest
+ * integer. */
+struct tare_edge tare_emit_quantize_by(struct tare_emit *emit, struct tare_edge x, struct tare_edge scale,
+                                       struct tare_edge zero_point, const struct tare_qparams *params);
 /* dequantize: (Cast<float>(Cast<int32>(q) - zero_point)) * scale. */
 struct tare_edge tare_emit_dequantize(struct tare_emit *emit, struct tare_edge q, const struct tare_qparams *params);
 

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "graph/op.h"
+#include "quant/selection/entries.h"
 #include "base/tensor/number.h"
 
 #include <math.h>
@@ -392,6 +393,7 @@ tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct ta
             if (strcmp(order[i]->op, ops[kind].op) == 0)
                 TARE_TRY(add_layer(list, arena, order[i], shapes, bindings, kind));
     drop_stacks(list, first);
+    tare_quant_find_loop(list->layers + first, list->count - first);
     return TARE_OK;
 }
 
@@ -422,16 +424,23 @@ tare_status tare_quant_make_real(struct tare_quant_layer *layer) {
     return status;
 }
 
+/* The least scale of the activation, of all iterations. */
+static double least_input_scale(const struct tare_quant_layer *layer) {
+    double least = layer->left_params.scale;
+    for (int64_t i = 0; layer->entries && i < layer->entries->count; i++)
+        least = fmin(least, layer->entries->left[i].scale);
+    return least;
+}
+
 /* bias-fits: the least scale of a column's weight with which bias / (input scale * weight scale) is not above 2^30
  * (2^46 in the int64 accumulators of 16-bit activations); 0: any. */
 static double least_scale(const struct tare_quant_layer *layer, int64_t column) {
     const double MOST = layer->left_params.qmax > 127 ? 0x1p46 : 0x1p30;
+    const double scale = least_input_scale(layer);
     double bias, least;
-    if (!layer->setting.method->takes_bias || layer->left_params.scale <= 0 ||
-        (!layer->bias_value && !layer->bias_real))
-        return 0;
+    if (!layer->setting.method->takes_bias || scale <= 0 || (!layer->bias_value && !layer->bias_real)) return 0;
     bias = layer->bias_real ? layer->bias_real[column] : tare_tensor_get_f64(layer->bias_value, column);
-    least = fabs(bias) / (layer->left_params.scale * MOST);
+    least = fabs(bias) / (scale * MOST);
     return isfinite(least) ? least : 0;
 }
 

@@ -65,7 +65,11 @@ struct tare_quant_layer {
     const struct tare_quant_layer *twin;    /* an earlier layer that has the same integers from a pass; NULL: none */
     struct tare_edge integers;              /* `quantized` in the graph, once it is emitted */
 
-    struct tare_edge replaced;                  /* the real output of the rewritten layer; node NULL: there is none */
+    struct tare_edge replaced; /* the real output of the rewritten layer; node NULL: there is none */
+    /* What chooses the layer's entry by the number of an iteration: its own selection, or that of another layer of the
+     * loop's body. NULL: none does. */
+    struct tare_quant_selection *loop;
+    struct tare_quant_entries *entries;         /* ranges by iteration, in place of the parameters above; NULL: none */
     const struct tare_quant_layer *next_reader; /* the next layer with the same variable */
     const struct tare_quant_layer *next_user;   /* the next layer with the same observed activation */
     struct tare_quant_outcome *outcome;
@@ -73,6 +77,7 @@ struct tare_quant_layer {
 
 /* The integer form of an activation, shared by all of its uses. */
 struct tare_quant_shared {
+    const struct tare_quant_entries *entries; /* of a layer that made them with ranges by iteration, without params */
     const struct tare_quant_method *method;
     struct tare_edge real, integer, scale, zero_point; /* the last two: for scales computed at run time */
     const struct tare_qparams *params;
@@ -114,6 +119,8 @@ tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct ta
 /* Calls fn for each layer that is quantized and has a weight, in order; a failure names the layer. */
 tare_status tare_quant_each_weight(struct tare_quant_work *work,
                                    tare_status (*fn)(struct tare_quant_work *work, struct tare_quant_layer *layer));
+/* Sets `loop` of layers of one graph. */
+void tare_quant_find_loop(struct tare_quant_layer *layers, size_t count);
 /* Frees what the layers own. */
 void tare_quant_release_layers(struct tare_quant_layer *layers, size_t count);
 

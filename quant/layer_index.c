@@ -1,6 +1,7 @@
 /* Hash tables of layers. Keys are bytes: a node's or variable's address, an edge's node and output index, or a hash of
  * a weight's values. Layers with the same key form a list, in the order of work->layers. */
 #include "quant/layer_index.h"
+#include "quant/selection/entries.h"
 
 #include <string.h>
 
@@ -192,7 +193,18 @@ const struct tare_quant_shared *tare_quant_find_shared(const struct tare_quant_w
     const struct edge_key key = key_of(real);
     const struct shared_list *list = tare_map_get_n(&work->index->shared, (const char *)&key, sizeof key);
     for (const struct tare_quant_shared *shared = list ? list->first : NULL; shared; shared = shared->next)
-        if (shared->method == method && tare_quant_same_params(shared->params, params)) return shared;
+        if (!shared->entries && shared->method == method && tare_quant_same_params(shared->params, params))
+            return shared;
+    return NULL;
+}
+
+const struct tare_quant_shared *tare_quant_find_shared_entries(const struct tare_quant_work *work,
+                                                               struct tare_edge real,
+                                                               const struct tare_quant_entries *entries) {
+    const struct edge_key key = key_of(real);
+    const struct shared_list *list = tare_map_get_n(&work->index->shared, (const char *)&key, sizeof key);
+    for (const struct tare_quant_shared *shared = list ? list->first : NULL; shared; shared = shared->next)
+        if (tare_quant_same_entries(shared->entries, entries)) return shared;
     return NULL;
 }
 

@@ -35,6 +35,10 @@ tare_status tare_quant_index_rewritten(struct tare_quant_work *work, struct tare
 const struct tare_quant_shared *tare_quant_find_shared(const struct tare_quant_work *work,
                                                        const struct tare_quant_method *method, struct tare_edge real,
                                                        const struct tare_qparams *params);
+/* The integers of an activation that another layer made with the same ranges by iteration. */
+const struct tare_quant_shared *tare_quant_find_shared_entries(const struct tare_quant_work *work,
+                                                               struct tare_edge real,
+                                                               const struct tare_quant_entries *entries);
 /* *out is valid until the next is added. */
 tare_status tare_quant_add_shared(const struct tare_quant_shared **out, struct tare_quant_work *work,
                                   const struct tare_quant_shared *made);

@@ -32,6 +32,7 @@ int64_t tare_quant_input_channel(const struct tare_quant_layer *layer, int64_t c
 
 tare_status tare_quant_scale_input(struct tare_arena *arena, struct tare_quant_layer *layer, const double *factors,
                                    int64_t channels) {
+    layer->entries = NULL; /* they are those of the activation that is not scaled */
     if (!layer->input_scale) {
         layer->input_scale = TARE_NEW_ARRAY(arena, double, (size_t)channels);
         if (!layer->input_scale) return TARE_NO_MEMORY;

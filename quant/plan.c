@@ -183,6 +183,9 @@ const struct tare_option tare_plan_rows[] = {
       .help = "also quantize products of two activations, as in attention (method static)" },
     { ROW("integer-adds", FLAG, integer_adds),
       .help = "compute residual additions between static layers in integers, with the scale of the sum" },
+    { ROW("shared-ranges", FLAG, shared_ranges),
+      .help = "in loops over stacked layers (lax.scan): one activation range for all iterations instead of one for "
+              "each (method static)" },
     { ROW("min-elements", INT64, min_elements), .min = 0, .max = 1e15,
       .help = "quantize only weights with at least N elements (default: 1024 for weight_only, dynamic and embedding "
               "tables, otherwise all)" },

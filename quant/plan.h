@@ -69,6 +69,7 @@ struct tare_quant_plan {
     enum tare_quant_op_set op_set;
     bool depthwise;                /* also quantize DepthwiseConv2dNative, which does not speed it up on a TPU */
     bool two_inputs;               /* quantize products of two activations */
+    bool shared_ranges;            /* one range for all iterations of a loop instead of one for each */
     bool integer_adds;             /* static: sums of two activations between static layers are sums of integers */
     int64_t min_elements;          /* smallest weight worth quantizing; 0: the method's own */
     int64_t min_table_elements;    /* the same for tables only; 0: min_elements */

@@ -10,6 +10,7 @@ struct range_key {
     size_t output;
     struct tare_algorithm_choice algorithm;
     struct tare_qscheme scheme;
+    int64_t entry; /* of its counter; below 0: all */
 };
 
 struct cached_range {
@@ -18,10 +19,12 @@ struct cached_range {
     double low, high;
 };
 
-static void set_key(struct range_key *key, struct tare_edge edge, const struct tare_quant_setting *setting) {
+static void set_key(struct range_key *key, struct tare_edge edge, int64_t entry,
+                    const struct tare_quant_setting *setting) {
     const struct tare_qscheme scheme = tare_quant_activation_scheme(setting);
     memset(key, 0, sizeof *key);
     key->node = edge.node;
+    key->entry = entry;
     key->output = (size_t)edge.index;
     memcpy(&key->algorithm, &setting->algorithm, sizeof key->algorithm);
     key->scheme.bits = scheme.bits;
@@ -36,7 +39,9 @@ static tare_status search(struct cached_range **out, struct tare_quant_range_cac
     if (!range) return TARE_NO_MEMORY;
     memcpy(&range->key, key, sizeof *key);
     cache->searches++;
-    TARE_TRY(ranges->find(ranges->arg, edge, setting, &range->found, &range->low, &range->high));
+    TARE_TRY(key->entry < 0 ? ranges->find(ranges->arg, edge, setting, &range->found, &range->low, &range->high)
+                            : ranges->find_entry(ranges->arg, edge, key->entry, setting, &range->found, &range->low,
+                                                 &range->high));
     if (!tare_map_set_n(&cache->ranges, (const char *)&range->key, sizeof range->key, range)) return TARE_NO_MEMORY;
     *out = range;
     return TARE_OK;
@@ -45,11 +50,17 @@ static tare_status search(struct cached_range **out, struct tare_quant_range_cac
 tare_status tare_quant_find_range(bool *found, double *low, double *high, struct tare_quant_range_cache *cache,
                                   const struct tare_quant_ranges *ranges, struct tare_edge edge,
                                   const struct tare_quant_setting *setting) {
+    return tare_quant_find_entry_range(found, low, high, cache, ranges, edge, -1, setting);
+}
+
+tare_status tare_quant_find_entry_range(bool *found, double *low, double *high, struct tare_quant_range_cache *cache,
+                                        const struct tare_quant_ranges *ranges, struct tare_edge edge, int64_t entry,
+                                        const struct tare_quant_setting *setting) {
     struct range_key key;
     struct cached_range *range;
     *found = false;
-    if (!ranges || !ranges->find) return TARE_OK;
-    set_key(&key, edge, setting);
+    if (!ranges || !ranges->find || (entry >= 0 && !ranges->find_entry)) return TARE_OK;
+    set_key(&key, edge, entry, setting);
     range = tare_map_get_n(&cache->ranges, (const char *)&key, sizeof key);
     if (!range) TARE_TRY(search(&range, cache, ranges, &key, edge, setting));
     *found = range->found;

@@ -17,6 +17,10 @@ struct tare_quant_range_cache {
 tare_status tare_quant_find_range(bool *found, double *low, double *high, struct tare_quant_range_cache *cache,
                                   const struct tare_quant_ranges *ranges, struct tare_edge edge,
                                   const struct tare_quant_setting *setting) TARE_WARN_UNUSED;
+/* The same for one entry of the edge's counter; below 0: all. */
+tare_status tare_quant_find_entry_range(bool *found, double *low, double *high, struct tare_quant_range_cache *cache,
+                                        const struct tare_quant_ranges *ranges, struct tare_edge edge, int64_t entry,
+                                        const struct tare_quant_setting *setting) TARE_WARN_UNUSED;
 void tare_quant_range_cache_close(struct tare_quant_range_cache *cache);
 
 #endif

@@ -18,6 +18,9 @@ struct tare_quant_ranges {
     tare_status (*find)(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
                         double *low, double *high);
     void *arg;
+    /* The same for one entry of the tensor's counter: one iteration. NULL: there are none by entry. */
+    tare_status (*find_entry)(void *arg, struct tare_edge edge, int64_t entry, const struct tare_quant_setting *setting,
+                              bool *found, double *low, double *high);
     /* The statistics of a tensor, for accuracy passes; NULL where it was not observed. The function may be NULL. */
     const struct tare_statistics *(*statistics)(void *arg, struct tare_edge edge);
     /* The Hessian of a layer's input (calib/hessian.h), for accuracy passes; NULL where there is none. The function may
@@ -82,9 +85,15 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
                           const struct tare_quant_ranges *ranges, const struct tare_quant_plan *plan);
 
 /* The edges that calibration must observe for any plan: inputs and outputs of all quantizable layers. */
+struct tare_quant_counter {
+    struct tare_edge edge, counter; /* the counter is an argument of the edge's function */
+    int64_t count;                  /* of its values, from 0 */
+};
 struct tare_edge_list {
     struct tare_edge *edges;
     size_t count;
+    struct tare_quant_counter *counters; /* of those edges whose ranges may differ between the iterations of a loop */
+    size_t n_counters;
 };
 tare_status tare_quant_observed_edges(struct tare_edge_list *out, struct tare_arena *arena,
                                       const struct tare_graph_model *model);

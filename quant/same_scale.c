@@ -161,7 +161,8 @@ static bool equal_params(const struct tare_qparams *a, const struct tare_qparams
 static const struct tare_qparams *read_by_layer(const struct tare_quant_work *work, const struct tare_node *node,
                                                 size_t input) {
     const struct tare_quant_layer *layer = tare_quant_layer_of(work, node);
-    if (!layer || layer->refused || layer->setting.method != integers_of(work) || layer->kind == TARE_KIND_GATHER)
+    if (!layer || layer->refused || layer->setting.method != integers_of(work) || layer->kind == TARE_KIND_GATHER ||
+        layer->entries)
         return NULL;
     if (input == layer->left) return &layer->left_params;
     return !layer->weight && input == layer->right ? &layer->right_params : NULL;

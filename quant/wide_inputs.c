@@ -16,6 +16,7 @@
 #include "graph/calls.h"
 #include "quant/fake_quant.h"
 #include "quant/product.h"
+#include "quant/selection/entries.h"
 #include "quant/weight_store.h"
 
 #include <math.h>
@@ -88,16 +89,25 @@ static double variance(const struct tare_statistics *s) {
 
 /* Sets *db to the ratio of the variance of the layer's output to the error that rounding its input adds, in dB, if it
  * is known. */
+/* The mean square of the steps of the activation's grid, over the iterations that have their own. */
+static double square_step(const struct tare_quant_layer *layer) {
+    const struct tare_quant_entries *entries = layer->entries;
+    double sum = 0;
+    if (!entries) return layer->left_params.scale * layer->left_params.scale;
+    for (int64_t i = 0; i < entries->count; i++)
+        sum += entries->left[i].scale * entries->left[i].scale;
+    return sum / (double)entries->count;
+}
+
 static tare_status signal_to_noise(double *db, const struct tare_quant_work *work, struct tare_quant_layer *layer) {
     const struct tare_quant_ranges *ranges = work->ranges;
     const struct tare_statistics *input = ranges->statistics(ranges->arg, layer->observed);
     const struct tare_statistics *output = ranges->statistics(ranges->arg, layer->output);
-    const double step = layer->left_params.scale;
     double noise, signal;
     if (!input || !output || !tare_statistics_elements(input) || !tare_statistics_elements(output)) return TARE_OK;
     if (layer->weight_squares == 0)
         TARE_TRY(tare_quant_weight_store_squares(&layer->weight_squares, work->plan->weights, layer->weight));
-    noise = step * step / 12 * layer->weight_squares / (double)tare_quant_channels(&layer->product);
+    noise = square_step(layer) / 12 * layer->weight_squares / (double)tare_quant_channels(&layer->product);
     for (int i = 0; i < layer->product.spatial; i++) /* zeros between the elements of the input have no error */
         noise /= (double)layer->product.window[i].base;
     noise *= 1 - (double)input->histogram.zeros / (double)tare_statistics_elements(input);

@@ -1,6 +1,7 @@
 /* XlaConvV2 and XlaDotV2 nodes. */
 #include "quant/xla.h"
 #include "quant/selection/emit_selection.h"
+#include "quant/selection/entries.h"
 #include "graph/model.h"
 #include "interpreter/ops/support/dims_wire.h"
 #include "quant/variables.h"
@@ -286,6 +287,8 @@ struct tare_edge tare_emit_channels(struct tare_emit *emit, const char *name, co
                                     const double *values, int64_t count) {
     const struct tare_shape shape = tare_quant_channels_shape(layer);
     if (count == 1) return tare_emit_floats(emit, name, NULL, values);
+    if (layer->entries && count == layer->entries->count)
+        return tare_emit_entry_floats(emit, name, layer->entries, values);
     return tare_emit_chosen_channels(emit, name, layer, tare_emit_floats(emit, name, &shape, values));
 }
 
@@ -472,18 +475,24 @@ static void add_row(int32_t *restrict sums, const int8_t *restrict row, int64_t 
         sums[n] += row[n];
 }
 
-struct tare_edge tare_emit_weight_sums(struct tare_emit *emit, const char *name, struct tare_arena *arena,
-                                       const struct tare_quant_layer *layer, int32_t factor) {
+int32_t *tare_quant_weight_sums(struct tare_arena *arena, const struct tare_quant_layer *layer) {
     const struct tare_quant_product *p = &layer->product;
     const int8_t *q = TARE_CONST_DATA(int8_t, &layer->quantized.values);
     int32_t *sums = TARE_NEW_ARRAY(arena, int32_t, (size_t)tare_quant_channels(p));
+    for (int64_t b = 0; b < p->batches && sums; b++)
+        for (int64_t k = 0; k < p->rows; k++, q += p->columns)
+            add_row(sums + b * p->columns, q, p->columns);
+    return sums;
+}
+
+struct tare_edge tare_emit_weight_sums(struct tare_emit *emit, const char *name, struct tare_arena *arena,
+                                       const struct tare_quant_layer *layer, int32_t factor) {
+    const struct tare_quant_product *p = &layer->product;
+    int32_t *sums = tare_quant_weight_sums(arena, layer);
     if (!sums) {
         emit->status = TARE_NO_MEMORY;
         return (struct tare_edge){ NULL, 0 };
     }
-    for (int64_t b = 0; b < p->batches; b++)
-        for (int64_t k = 0; k < p->rows; k++, q += p->columns)
-            add_row(sums + b * p->columns, q, p->columns);
     for (int64_t c = 0; c < tare_quant_channels(p); c++)
         sums[c] = (int32_t)((int64_t)sums[c] * factor);
     return tare_emit_channel_ints(emit, name, layer, sums);

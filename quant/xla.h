@@ -44,6 +44,8 @@ tare_status tare_quant_replace(struct tare_edge *out, struct tare_emit *emit, st
 /* Puts the lookup in the place of the layer. */
 tare_status tare_quant_rewrite_table(struct tare_quant_layer *layer);
 
+/* The sum of each output channel's integers; NULL: no memory. */
+int32_t *tare_quant_weight_sums(struct tare_arena *arena, const struct tare_quant_layer *layer);
 /* `factor` times the sum of each output channel's integers, as int32. */
 struct tare_edge tare_emit_weight_sums(struct tare_emit *emit, const char *name, struct tare_arena *arena,
                                        const struct tare_quant_layer *layer, int32_t factor);

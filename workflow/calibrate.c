@@ -42,6 +42,8 @@ static tare_status list_wanted(struct tare_calibrate_job *c) {
     if (list.count > 1) qsort(list.edges, list.count, sizeof *list.edges, compare_edges);
     c->expected = list.edges;
     c->n_wanted = list.count;
+    c->counters = list.counters;
+    c->n_counters = list.n_counters;
     return TARE_OK;
 }
 
@@ -69,6 +71,19 @@ static bool accepts_all(void *arg, const struct tare_node *node, size_t output) 
 static bool accepts_hessian(void *arg, const struct tare_node *node, size_t output) {
     const struct tare_calibrate_job *c = arg;
     return tare_hessians_want(c->hessians, node, output);
+}
+
+static bool counter_of(void *arg, const struct tare_node *node, size_t output, struct tare_observed_counter *counter) {
+    const struct tare_calibrate_job *c = arg;
+    for (size_t i = 0; i < c->n_counters; i++) {
+        const struct tare_quant_counter *found = &c->counters[i];
+        if (found->edge.node != node || (size_t)found->edge.index != output) continue;
+        *counter = (struct tare_observed_counter){ .node = found->counter.node,
+                                                   .output = (size_t)found->counter.index,
+                                                   .count = found->count };
+        return true;
+    }
+    return false;
 }
 
 /* ---- setting up ---- */
@@ -145,6 +160,7 @@ static struct tare_calibration_options engine_options(const struct tare_calibrat
         .accepts = c->hessians            ? accepts_hessian
                    : options->observe_all ? accepts_all
                                           : wants_quantizable,
+        .counter = c->n_counters ? counter_of : NULL,
         .hessians = c->hessians,
         .accepts_arg = (void *)(uintptr_t)c,
         .state_path = options->state_path,

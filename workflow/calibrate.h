@@ -14,6 +14,7 @@
 #include <signal.h>
 
 struct tare_edge_list; /* quant/rewrite.h */
+struct tare_quant_counter;
 
 /* Zero-initialize for the defaults. Everything is borrowed. */
 struct tare_calibrate_options {
@@ -55,6 +56,8 @@ struct tare_calibrate_job {
     struct tare_arena arena;
     struct tare_edge *expected; /* sorted; tensors that quantization needs */
     size_t n_wanted;
+    const struct tare_quant_counter *counters; /* of tensors with statistics by entry (quant/rewrite.h) */
+    size_t n_counters;
     uint64_t fingerprint[2];
     struct tare_hessians *hessians; /* computed instead of statistics; NULL: statistics */
     const char *settings, *task;    /* descriptions of what is observed and run; a saved state must match both */

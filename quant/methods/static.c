@@ -6,11 +6,14 @@
  * If only static layers use y, y is requantized to int8 directly and never exists as float.
  * 16-bit activations are split into two bytes: their sums are 256 times the sums of the high bytes plus the sums of the
  * low bytes. */
+#include "quant/layer_index.h"
 #include "quant/range_cache.h"
 #include "quant/same_scale.h"
+#include "quant/selection/entries.h"
 #include "base/tensor/number.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- planning ---- */
 
@@ -33,6 +36,7 @@ static tare_status plan(const char **reason, const struct tare_quant_work *work,
         TARE_TRY(tare_quant_find_params(&found, &layer->right_params, work, layer->second, &layer->setting));
         if (!found) *reason = "its second input was not calibrated (did any sample reach it?)";
     }
+    if (found && layer->setting.method == &tare_method_static) TARE_TRY(tare_quant_find_entries(work, layer));
     /* XLA's ops take the range of an output from the layers that use it; a search costs milliseconds. */
     if (!found || layer->setting.method == &tare_method_static) return TARE_OK;
     return tare_quant_find_params(&layer->has_output_params, &layer->output_params, work, layer->output,
@@ -41,50 +45,102 @@ static tare_status plan(const char **reason, const struct tare_quant_work *work,
 
 /* ---- integers ---- */
 
+/* The products of the scales of input and weight: those of all channels, for each iteration if it has a range of its
+ * own; one for each iteration if the weight has one scale. */
+struct factors {
+    double *exact, *rounded; /* rounded: see factor_of */
+    int64_t count, each;     /* in all, of one iteration */
+};
+
+static int64_t iterations(const struct tare_quant_layer *layer) {
+    return layer->entries ? layer->entries->count : 1;
+}
+
+static const struct tare_qparams *input_params(const struct tare_quant_layer *layer, int64_t iteration) {
+    return layer->entries ? &layer->entries->left[iteration] : &layer->left_params;
+}
+
+/* Channels of the weight of one iteration. */
+static int64_t channels_each(const struct tare_quant_layer *layer) {
+    return tare_quant_channels(&layer->product) / (layer->entries && layer->selection ? layer->entries->count : 1);
+}
+
+static struct tare_edge no_memory(struct tare_emit *emit) {
+    emit->status = TARE_NO_MEMORY;
+    return (struct tare_edge){ NULL, 0 };
+}
+
 /* zero_point * sum of each output channel's integers: the zero-point correction term. */
 static struct tare_edge emit_offset(struct tare_emit *emit, struct tare_arena *arena,
                                     const struct tare_quant_layer *layer) {
-    return tare_emit_weight_sums(emit, "zero_point_offset", arena, layer, layer->left_params.zero_point);
+    const int64_t each = channels_each(layer), n = iterations(layer);
+    int32_t *sums, *offsets;
+    if (!layer->entries)
+        return tare_emit_weight_sums(emit, "zero_point_offset", arena, layer, layer->left_params.zero_point);
+    sums = tare_quant_weight_sums(arena, layer);
+    offsets = TARE_NEW_ARRAY(arena, int32_t, (size_t)(n * each));
+    if (!sums || !offsets) return no_memory(emit);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = 0; c < each; c++)
+            offsets[i * each + c] =
+                (int32_t)((int64_t)layer->entries->left[i].zero_point * sums[layer->selection ? i * each + c : c]);
+    return tare_emit_channel_ints(emit, "zero_point_offset", layer, offsets);
 }
 
 static struct tare_edge emit_bias(struct tare_emit *emit, struct tare_arena *arena,
-                                  const struct tare_quant_layer *layer, const double *scales) {
-    const int32_t *values = tare_quant_bias_integers(arena, layer, scales);
-    if (values) return tare_emit_channel_ints(emit, "bias", layer, values);
-    emit->status = TARE_NO_MEMORY;
-    return (struct tare_edge){ NULL, 0 };
+                                  const struct tare_quant_layer *layer, const struct factors *factors) {
+    const int64_t columns = layer->product.columns, n = iterations(layer);
+    int32_t *all = TARE_NEW_ARRAY(arena, int32_t, (size_t)(n * columns));
+    for (int64_t i = 0; i < n && all; i++) {
+        const int32_t *values = tare_quant_bias_integers(arena, layer, factors->exact + i * factors->each);
+        if (!values) return no_memory(emit);
+        memcpy(all + i * columns, values, (size_t)columns * sizeof *all);
+    }
+    return all ? tare_emit_channel_ints(emit, "bias", layer, all) : no_memory(emit);
 }
 
 /* A padded zero is the integer zero_point; XLA's own padding would insert 0. */
 static struct tare_edge emit_integer_product(struct tare_emit *emit, const struct tare_quant_layer *layer,
                                              struct tare_edge x, struct tare_edge w) {
     struct tare_quant_layer padded = *layer;
+    const struct tare_quant_entries *entries = layer->entries;
     const int32_t zero_point = layer->left_params.zero_point;
-    if (zero_point && tare_quant_pads(&layer->product))
-        x = tare_emit_pad(emit, x, &padded.product, tare_emit_i8(emit, "pad/zero_point", (int8_t)zero_point));
+    const bool shifts = entries ? tare_quant_has_zero_point(entries, entries->left) : zero_point != 0;
+    if (shifts && tare_quant_pads(&layer->product)) {
+        const struct tare_edge zero =
+            entries ? tare_emit_cast(emit, "pad/zero_point",
+                                     tare_emit_entry_zero_point(emit, "pad/zero_points", entries, entries->left),
+                                     TARE_DT_INT8)
+                    : tare_emit_i8(emit, "pad/zero_point", (int8_t)zero_point);
+        x = tare_emit_pad(emit, x, &padded.product, zero);
+    }
     return tare_emit_product(emit, &padded, x, w, TARE_DT_INT32);
 }
 
 /* The accumulators of a layer with constant weight, with zero-point correction and bias. */
 static struct tare_edge emit_sums(struct tare_emit *emit, struct tare_quant_work *work, struct tare_quant_layer *layer,
-                                  struct tare_edge x, const double *scales) {
+                                  struct tare_edge x, const struct factors *factors) {
     struct tare_edge sums = emit_integer_product(emit, layer, x, tare_emit_weight(emit, layer));
-    if (layer->left_params.zero_point)
+    if (layer->entries ? tare_quant_has_zero_point(layer->entries, layer->entries->left)
+                       : layer->left_params.zero_point != 0)
         sums = tare_emit_binary(emit, "Sub", "sub_offset", sums, emit_offset(emit, work->arena, layer));
     if (layer->bias || layer->bias_real)
-        sums = tare_emit_binary(emit, "AddV2", "add_bias", sums, emit_bias(emit, work->arena, layer, scales));
+        sums = tare_emit_binary(emit, "AddV2", "add_bias", sums, emit_bias(emit, work->arena, layer, factors));
     return sums;
 }
 
 /* ---- activations of 16 bits ---- */
 
 /* Accumulator type for a 16-bit activation: int32 if no activation can overflow it, otherwise int64. */
-static int wide_sums(const struct tare_quant_layer *layer, const double *scales) {
+static int wide_sums(const struct tare_quant_layer *layer, const struct factors *factors) {
     const struct tare_quant_product *p = &layer->product;
+    const bool has_bias = layer->bias || layer->bias_real;
     const int8_t *q = TARE_CONST_DATA(int8_t, &layer->quantized.values);
     for (int64_t b = 0; b < p->batches; b++)
         for (int64_t n = 0; n < p->columns; n++) {
-            double most = layer->bias || layer->bias_real ? fabs(tare_quant_bias_code(layer, scales, n)) : 0;
+            double most = 0;
+            for (int64_t i = 0; i < iterations(layer) && has_bias; i++)
+                most = fmax(most, fabs(tare_quant_bias_code(layer, factors->exact + i * factors->each, n)));
             for (int64_t k = 0; k < p->rows; k++)
                 most += fabs((double)q[(b * p->rows + k) * p->columns + n]) * layer->left_params.qmax;
             if (most > INT32_MAX) return TARE_DT_INT64;
@@ -94,22 +150,17 @@ static int wide_sums(const struct tare_quant_layer *layer, const double *scales)
 
 /* 128 * sum of each output channel's integers, and the bias. */
 static struct tare_edge emit_wide_offset(struct tare_emit *emit, struct tare_arena *arena,
-                                         const struct tare_quant_layer *layer, const double *scales, int dtype) {
-    const struct tare_quant_product *p = &layer->product;
-    const int64_t channels = tare_quant_channels(p);
-    const int8_t *q = TARE_CONST_DATA(int8_t, &layer->quantized.values);
-    int64_t *sums = TARE_NEW_ARRAY(arena, int64_t, (size_t)channels);
-    int32_t *narrow = TARE_NEW_ARRAY(arena, int32_t, (size_t)channels);
-    if (!sums || !narrow) {
-        emit->status = TARE_NO_MEMORY;
-        return (struct tare_edge){ NULL, 0 };
-    }
-    for (int64_t b = 0; b < p->batches; b++)
-        for (int64_t k = 0; k < p->rows; k++)
-            for (int64_t n = 0; n < p->columns; n++)
-                sums[b * p->columns + n] += *q++ * 128;
-    for (int64_t c = 0; c < channels; c++) {
-        if (layer->bias || layer->bias_real) sums[c] += (int64_t)tare_quant_bias_code(layer, scales, c);
+                                         const struct tare_quant_layer *layer, const struct factors *factors,
+                                         int dtype) {
+    const int64_t each = channels_each(layer), all = iterations(layer) * each;
+    const int32_t *of_weight = tare_quant_weight_sums(arena, layer);
+    int64_t *sums = TARE_NEW_ARRAY(arena, int64_t, (size_t)all);
+    int32_t *narrow = TARE_NEW_ARRAY(arena, int32_t, (size_t)all);
+    if (!of_weight || !sums || !narrow) return no_memory(emit);
+    for (int64_t c = 0; c < all; c++) {
+        sums[c] = (int64_t)of_weight[layer->selection ? c : c % each] * 128;
+        if (layer->bias || layer->bias_real)
+            sums[c] += (int64_t)tare_quant_bias_code(layer, factors->exact + c / each * factors->each, c % each);
         narrow[c] = (int32_t)sums[c];
     }
     return dtype == TARE_DT_INT32 ? tare_emit_channel_ints(emit, "offset", layer, narrow)
@@ -119,8 +170,8 @@ static struct tare_edge emit_wide_offset(struct tare_emit *emit, struct tare_are
 /* x = 256 h + l + 128 with h and l in int8: two int8 products, as a TPU has no wider integer products. In padding,
  * zero is h = 0 and l = -128. */
 static struct tare_edge emit_wide_sums(struct tare_emit *emit, struct tare_arena *arena, struct tare_quant_layer *layer,
-                                       struct tare_edge x, const double *scales) {
-    const int dtype = wide_sums(layer, scales);
+                                       struct tare_edge x, const struct factors *factors) {
+    const int dtype = wide_sums(layer, factors);
     const struct tare_edge w = tare_emit_weight(emit, layer), wide = tare_emit_cast(emit, "wide", x, TARE_DT_INT32);
     struct tare_quant_layer padded = *layer;
     struct tare_edge h, l;
@@ -139,15 +190,50 @@ static struct tare_edge emit_wide_sums(struct tare_emit *emit, struct tare_arena
     }
     h = tare_emit_binary(emit, "Mul", "high/scaled", h, tare_emit_number(emit, "high/step", dtype, 256));
     h = tare_emit_binary(emit, "AddV2", "sums", h, l);
-    return tare_emit_binary(emit, "AddV2", "add_offset", h, emit_wide_offset(emit, arena, layer, scales, dtype));
+    return tare_emit_binary(emit, "AddV2", "add_offset", h, emit_wide_offset(emit, arena, layer, factors, dtype));
 }
 
 /* ---- two activations ---- */
 
 /* An int8 activation as int32 minus its zero point: the product then needs no zero-point correction. */
-static struct tare_edge emit_centred(struct tare_emit *emit, const char *name, struct tare_edge q, int32_t zero_point) {
+static struct tare_edge emit_centred(struct tare_emit *emit, const char *name, struct tare_edge q,
+                                     struct tare_edge zero_point) {
     struct tare_edge wide = tare_emit_cast(emit, name, q, TARE_DT_INT32);
-    return tare_emit_binary(emit, "Sub", name, wide, tare_emit_i32(emit, "zero_point", zero_point));
+    return tare_emit_binary(emit, "Sub", name, wide, zero_point);
+}
+
+static struct tare_edge emit_zero(struct tare_emit *emit, const struct tare_quant_layer *layer,
+                                  const struct tare_qparams *by_entry, int32_t zero_point) {
+    if (!layer->entries) return tare_emit_i32(emit, "zero_point", zero_point);
+    return tare_emit_cast(emit, "zero_point", tare_emit_entry_zero_point(emit, "zero_points", layer->entries, by_entry),
+                          TARE_DT_INT32);
+}
+
+/* The integers of an activation, by the range of the iteration if there is one; `by_entry` NULL: there is none. */
+static tare_status emit_integers(struct tare_edge *out, struct tare_quant_work *work, struct tare_emit *emit,
+                                 const struct tare_quant_layer *layer, struct tare_edge real,
+                                 struct tare_qparams *by_entry, const struct tare_qparams *params) {
+    const struct tare_quant_shared *shared;
+    if (!by_entry) return tare_quant_integer_form(out, work, emit, real, params);
+    struct tare_quant_entries *entries = TARE_NEW(work->arena, struct tare_quant_entries);
+    if (!entries) return TARE_NO_MEMORY;
+    *entries =
+        (struct tare_quant_entries){ .by = layer->entries->by, .count = layer->entries->count, .left = by_entry };
+    shared = tare_quant_find_shared_entries(work, real, entries);
+    if (!shared) {
+        const struct tare_quant_shared made = {
+            .entries = entries,
+            .method = &tare_method_static,
+            .real = real,
+            .integer = tare_emit_quantize_by(
+                emit, real, tare_emit_entry_scale(emit, "quantize/scales", entries, by_entry),
+                tare_emit_entry_zero_point(emit, "quantize/zero_points", entries, by_entry), params),
+        };
+        TARE_TRY(emit->status);
+        TARE_TRY(tare_quant_add_shared(&shared, work, &made));
+    }
+    *out = shared->integer;
+    return TARE_OK;
 }
 
 /* If both zero points are 0, this is an int8 product; otherwise zp_x and zp_w are subtracted before it, which yields
@@ -155,12 +241,16 @@ static struct tare_edge emit_centred(struct tare_emit *emit, const char *name, s
 static tare_status emit_pair(struct tare_edge *out, struct tare_quant_work *work, struct tare_emit *emit,
                              const struct tare_quant_layer *layer) {
     const int32_t left_zero = layer->left_params.zero_point, right_zero = layer->right_params.zero_point;
+    const struct tare_quant_entries *entries = layer->entries;
+    struct tare_qparams *left = entries ? entries->left : NULL, *right = entries ? entries->right : NULL;
+    const bool shifts = entries ? tare_quant_has_zero_point(entries, left) || tare_quant_has_zero_point(entries, right)
+                                : left_zero || right_zero;
     struct tare_edge x, w;
-    TARE_TRY(tare_quant_integer_form(&x, work, emit, layer->op->inputs[layer->left], &layer->left_params));
-    TARE_TRY(tare_quant_integer_form(&w, work, emit, layer->op->inputs[layer->right], &layer->right_params));
-    if (left_zero || right_zero) {
-        x = emit_centred(emit, "left/centre", x, left_zero);
-        w = emit_centred(emit, "right/centre", w, right_zero);
+    TARE_TRY(emit_integers(&x, work, emit, layer, layer->op->inputs[layer->left], left, &layer->left_params));
+    TARE_TRY(emit_integers(&w, work, emit, layer, layer->op->inputs[layer->right], right, &layer->right_params));
+    if (shifts) {
+        x = emit_centred(emit, "left/centre", x, emit_zero(emit, layer, left, left_zero));
+        w = emit_centred(emit, "right/centre", w, emit_zero(emit, layer, right, right_zero));
     }
     *out = tare_emit_product(emit, layer, x, w, TARE_DT_INT32);
     return emit->status;
@@ -225,32 +315,54 @@ static tare_status replace_output(struct tare_quant_work *work, struct tare_quan
     return tare_quant_replace(&layer->replaced, emit, layer->output, y);
 }
 
+/* By iteration, then by channel. */
+static tare_status find_factors(struct factors *out, struct tare_arena *arena, const struct tare_quant_layer *layer) {
+    const struct tare_quantized_weight *q = &layer->quantized;
+    const int64_t n = iterations(layer), stacked = layer->entries && layer->selection && q->n_scales > 1;
+    out->each = stacked ? q->n_scales / n : q->n_scales;
+    out->count = n * out->each;
+    out->exact = TARE_NEW_ARRAY(arena, double, (size_t)out->count);
+    out->rounded = TARE_NEW_ARRAY(arena, double, (size_t)out->count);
+    if (!out->exact || !out->rounded) return TARE_NO_MEMORY;
+    for (int64_t i = 0; i < out->count; i++) {
+        const double weight = q->scales[stacked ? i : i % out->each];
+        const struct tare_qparams *input = input_params(layer, i / out->each);
+        out->exact[i] = input->scale * weight;
+        out->rounded[i] = factor_of(input, weight);
+    }
+    return TARE_OK;
+}
+
 static tare_status rewrite_weighted(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
-    const struct tare_quantized_weight *q = &layer->quantized;
-    double *scales = TARE_NEW_ARRAY(work->arena, double, (size_t)q->n_scales);
-    double *factors = TARE_NEW_ARRAY(work->arena, double, (size_t)q->n_scales);
+    struct factors factors;
     struct tare_edge x, sums;
-    if (!scales || !factors) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < q->n_scales; i++) {
-        scales[i] = layer->left_params.scale * q->scales[i];
-        factors[i] = factor_of(&layer->left_params, q->scales[i]);
-    }
-    TARE_TRY(tare_quant_integer_form(&x, work, &emit, layer->op->inputs[layer->left], &layer->left_params));
-    sums = layer->left_params.qmax > 127 ? emit_wide_sums(&emit, work->arena, layer, x, scales)
-                                         : emit_sums(&emit, work, layer, x, scales);
+    TARE_TRY(find_factors(&factors, work->arena, layer));
+    TARE_TRY(emit_integers(&x, work, &emit, layer, layer->op->inputs[layer->left],
+                           layer->entries ? layer->entries->left : NULL, &layer->left_params));
+    sums = layer->left_params.qmax > 127 ? emit_wide_sums(&emit, work->arena, layer, x, &factors)
+                                         : emit_sums(&emit, work, layer, x, &factors);
     TARE_TRY(emit.status);
-    return replace_output(work, layer, &emit, sums, factors, q->n_scales);
+    return replace_output(work, layer, &emit, sums, factors.rounded, factors.count);
+}
+
+/* A product of two activations. */
+static tare_status rewrite_pair(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
+    const int64_t n = iterations(layer);
+    double *factors = TARE_NEW_ARRAY(work->arena, double, (size_t)n);
+    struct tare_edge sums;
+    if (!factors) return TARE_NO_MEMORY;
+    for (int64_t i = 0; i < n; i++)
+        factors[i] = factor_of(input_params(layer, i),
+                               layer->entries ? layer->entries->right[i].scale : layer->right_params.scale);
+    TARE_TRY(emit_pair(&sums, work, &emit, layer));
+    return replace_output(work, layer, &emit, sums, factors, n);
 }
 
 static tare_status rewrite(struct tare_quant_work *work, struct tare_quant_layer *layer) {
-    struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
-    const double factor = factor_of(&layer->left_params, layer->right_params.scale);
-    struct tare_edge sums;
     if (layer->kind == TARE_KIND_GATHER) return tare_quant_rewrite_table(layer);
-    if (layer->weight) return rewrite_weighted(work, layer);
-    TARE_TRY(emit_pair(&sums, work, &emit, layer));
-    return replace_output(work, layer, &emit, sums, &factor, 1);
+    return layer->weight ? rewrite_weighted(work, layer) : rewrite_pair(work, layer);
 }
 
 const struct tare_quant_method tare_method_static = {

@@ -1,6 +1,7 @@
 /* Choosing from a quantized stack: one index, computed from those of all axes that choose. */
 #include "quant/selection/emit_selection.h"
 #include "graph/model.h"
+#include "quant/selection/entries.h"
 
 static struct tare_edge emit_gather(struct tare_emit *emit, const char *name, struct tare_edge x,
                                     struct tare_edge index) {
@@ -115,8 +116,9 @@ struct tare_edge tare_emit_entry(struct tare_emit *emit, const char *name, const
 struct tare_shape tare_quant_channels_shape(const struct tare_quant_layer *layer) {
     const struct tare_shape *entry = &layer->product.channel_shape;
     struct tare_shape shape = { .rank = 1 };
-    if (!layer->selection) return *entry;
-    shape.dims[0] = layer->selection->count;
+    const struct tare_quant_selection *chooser = tare_quant_chooser(layer);
+    if (!chooser) return *entry;
+    shape.dims[0] = chooser->count;
     for (int i = 0; i < entry->rank; i++)
         shape.dims[shape.rank++] = entry->dims[i];
     return shape;
@@ -124,7 +126,7 @@ struct tare_shape tare_quant_channels_shape(const struct tare_quant_layer *layer
 
 struct tare_edge tare_emit_chosen_channels(struct tare_emit *emit, const char *name,
                                            const struct tare_quant_layer *layer, struct tare_edge channels) {
-    struct tare_quant_selection *s = layer->selection;
+    struct tare_quant_selection *s = tare_quant_chooser(layer);
     const char *chosen;
     if (!s || emit->status != TARE_OK) return channels;
     chosen = tare_arena_printf(&emit->graph->model->arena, "%s/chosen", name);

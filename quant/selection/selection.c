@@ -276,6 +276,39 @@ bool tare_quant_only_selects(const struct tare_node *chooser, bool (*accepts)(vo
     return explained > 0 && explained == uses;
 }
 
+/* ---- counters ---- */
+
+/* A negative number counts from the end in JAX: Select(i < 0, i + n, i). */
+static bool is_wrapped(struct tare_edge *index, const struct tare_node *node) {
+    const bool selects = tare_node_is(node, "SelectV2") || tare_node_is(node, "Select");
+    if (!selects || node->n_inputs != 3 || !tare_node_is(node->inputs[0].node, "Less")) return false;
+    if (!tare_edge_equal(node->inputs[0].node->inputs[0], node->inputs[2])) return false;
+    *index = node->inputs[2];
+    return true;
+}
+
+bool tare_quant_find_counter(struct tare_edge *counter, const struct tare_quant_selection *s) {
+    enum { MOST_ENTRIES = 512 };
+    static const char *const copies[] = { "Identity", "Cast", "Reshape", "Squeeze", "ExpandDims", NULL };
+    if (s->n_indices != 1 || s->index_rank != 0 || s->count < 2 || s->count > MOST_ENTRIES) return false;
+    struct tare_edge edge = s->indices[0].edge;
+    int element = s->indices[0].element;
+    for (int depth = 0; depth < DEEPEST; depth++) {
+        const struct tare_node *node = edge.node;
+        if (tare_node_is_arg(node)) break;
+        if (element >= 0 && tare_node_is(node, "Pack") && element < (int)node->n_inputs) {
+            edge = node->inputs[element];
+            element = -1;
+        } else if (tare_op_is_one_of(node->op, copies) && node->n_inputs && edge.index == 0) {
+            edge = node->inputs[0];
+        } else if (!is_wrapped(&edge, node)) {
+            return false;
+        }
+    }
+    *counter = edge;
+    return tare_node_is_arg(edge.node) && element <= 0 && tare_dtype_is_integer(tare_edge_dtype(edge));
+}
+
 /* ---- the product ---- */
 
 static bool is_index(const struct tare_quant_selection *s, int operand_axis) {

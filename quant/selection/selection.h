@@ -48,6 +48,9 @@ enum { TARE_FROM_NOTHING = -1 /* one element */, TARE_FROM_INDEX = -2 /* and bel
 /* What an edge chooses from a stack, in arena memory; NULL: it is something else. */
 tare_status tare_quant_find_selection(struct tare_quant_selection **out, struct tare_arena *arena,
                                       struct tare_edge edge, const struct tare_model_shapes *shapes) TARE_WARN_UNUSED;
+/* The argument of the function whose values, from 0 to s->count - 1, are the numbers of the chosen entries: the number
+ * of the iteration. False: the index is something else. */
+bool tare_quant_find_counter(struct tare_edge *counter, const struct tare_quant_selection *selection);
 /* Extends the description of the product with the chosen weight, which was described as a constant of the shape
  * `operand`, to that with the whole stack: its batches are those of all entries. TARE_UNSUPPORTED with the reason. */
 tare_status tare_quant_select_product(struct tare_quant_product *product, struct tare_quant_selection *selection,

@@ -37,7 +37,7 @@ static void tensors_and_choices__are_sorted_as_in_a_calibration(void **state) {
     struct tare_graph_model *model = small_model(&signature, &output);
     const char *const names[] = { "n1", "n10", "n11", "n9", "p_last", "x", "z_first", "neg", "x" };
     (void)state;
-    mini_ok(tare_observed_make(&observed, &signature, NULL, NULL));
+    mini_ok(tare_observed_make(&observed, &signature, NULL, NULL, NULL));
     assert_int_equal(observed.n_slots, 9);
     for (size_t i = 0; i < 9; i++) {
         const struct tare_observed_slot *slot = &observed.slots[i];

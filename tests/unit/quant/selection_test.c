@@ -168,14 +168,14 @@ static void close_fixture(struct fixture *f) {
 }
 
 /* Quantizes with a plan (NULL: not), asserts one quantized layer, and runs. */
-static struct tare_tensor answer(maker make, const struct tare_quant_plan *plan) {
+static struct tare_tensor answer(maker make, const struct tare_quant_plan *plan, const struct tare_quant_ranges *by) {
     const struct tare_shape shape = tare_shape_make(2, BATCH, ROWS), of_ids = tare_shape_make(1, BATCH);
     const int32_t ids[BATCH] = { 2, 0, 3, 1, 2 };
     struct tare_tensor fed[2], result;
     struct fixture f;
     open_fixture(&f, make);
     if (plan) {
-        mini_ok(tare_quantize(&f.report, &f.arena, f.model, &ranges, plan));
+        mini_ok(tare_quantize(&f.report, &f.arena, f.model, by, plan));
         assert_int_equal(f.report.count, 1); /* the choice of an entry is no layer of its own */
         if (f.report.outcomes[0].refused) fail_msg("%s", f.report.outcomes[0].refused);
         assert_int_equal(f.report.outcomes[0].n_weight_scales % (COUNT * COLUMNS), 0);
@@ -195,9 +195,9 @@ static struct tare_tensor answer(maker make, const struct tare_quant_plan *plan)
 
 /* Each output is near that of the float model, compared with the largest of its expert and column. */
 static void check(maker make, const struct tare_quant_plan *plan, double tolerance) {
-    struct tare_tensor expected = answer(make, NULL), got = answer(make, plan), largest;
+    struct tare_tensor expected = answer(make, NULL, &ranges), got = answer(make, plan, &ranges), largest;
     positive = true;
-    largest = answer(make, NULL);
+    largest = answer(make, NULL, &ranges);
     positive = false;
     assert_true(tare_shape_equal(&expected.shape, &got.shape));
     for (int64_t i = 0; i < expected.elements; i++) {
@@ -260,6 +260,73 @@ static void negative_index__counts_from_the_end(void **state) {
 static void layers_of_a_loop__have_scales_per_iteration(void **state) {
     (void)state;
     check_methods(by_iteration, 3);
+}
+
+/* ---- ranges by iteration ---- */
+
+/* The range of all iterations is useless, that of each one is right. */
+static tare_status find_wide(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                             double *low, double *high) {
+    (void)arg;
+    (void)edge;
+    (void)setting;
+    *low = -200;
+    *high = 400;
+    *found = true;
+    return TARE_OK;
+}
+
+static tare_status find_entry(void *arg, struct tare_edge edge, int64_t entry, const struct tare_quant_setting *setting,
+                              bool *found, double *low, double *high) {
+    (void)arg;
+    (void)edge;
+    (void)setting;
+    *low = entry == 1 ? -1 : -1.2;
+    *high = 1;
+    *found = entry < 3; /* the fourth iteration is never reached */
+    return TARE_OK;
+}
+
+/* The largest error of the loop's outputs. */
+static double error_by_ranges(const struct tare_quant_ranges *by, bool shared, int activation_bits) {
+    const struct tare_quant_plan plan = { .setting = { .method = &tare_method_static,
+                                                       .activation_bits = activation_bits },
+                                          .min_elements = 1,
+                                          .shared_ranges = shared };
+    struct tare_tensor expected = answer(by_iteration, NULL, &ranges), got = answer(by_iteration, &plan, by);
+    double most = 0;
+    for (int64_t i = 0; i < expected.elements; i++)
+        most = fmax(most, fabs((double)TARE_CONST_DATA(float, &got)[i] - (double)TARE_CONST_DATA(float, &expected)[i]));
+    tare_tensor_reset(&expected);
+    tare_tensor_reset(&got);
+    return most;
+}
+
+static void iterations__have_ranges_of_their_own(void **state) {
+    const struct tare_quant_ranges by_entry = { .find = find_wide, .find_entry = find_entry };
+    (void)state;
+    for (int bits = 8; bits <= 16; bits += 8) {
+        const double own = error_by_ranges(&by_entry, false, bits);
+        assert_true(own > 0 && own < 0.1);
+    }
+    assert_true(error_by_ranges(&by_entry, true, 8) > 0.3); /* --shared-ranges */
+}
+
+static void counters_of_loops__are_observed(void **state) {
+    struct tare_edge_list list;
+    struct fixture f;
+    (void)state;
+    open_fixture(&f, by_iteration);
+    mini_ok(tare_quant_observed_edges(&list, &f.arena, f.model));
+    assert_int_equal(list.n_counters, 1);
+    assert_int_equal(list.counters[0].count, COUNT);
+    assert_string_equal(list.counters[0].counter.node->name, "i");
+    assert_string_equal(list.counters[0].edge.node->name, "v");
+    close_fixture(&f);
+    open_fixture(&f, by_row);
+    mini_ok(tare_quant_observed_edges(&list, &f.arena, f.model));
+    assert_int_equal(list.n_counters, 0);
+    close_fixture(&f);
 }
 
 /* ---- what is no stack of weights ---- */
@@ -325,6 +392,8 @@ int main(void) {
         cmocka_unit_test(slice_by_computed_begin__is_a_layer),
         cmocka_unit_test(negative_index__counts_from_the_end),
         cmocka_unit_test(layers_of_a_loop__have_scales_per_iteration),
+        cmocka_unit_test(iterations__have_ranges_of_their_own),
+        cmocka_unit_test(counters_of_loops__are_observed),
         cmocka_unit_test(entries_that_are_vectors__stay_a_table),
         cmocka_unit_test(entries_with_other_uses__are_also_a_table),
         cmocka_unit_test(other_op_sets__leave_it_float),

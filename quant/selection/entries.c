@@ -1,0 +1,144 @@
+/* Ranges by iteration. */
+#include "quant/selection/entries.h"
+#include "graph/model.h"
+#include "quant/fake_quant.h"
+#include "quant/range_cache.h"
+#include "quant/selection/emit_selection.h"
+
+#include <string.h>
+
+/* ---- loops ---- */
+
+static bool same_counter(const struct tare_quant_selection *a, const struct tare_quant_selection *b) {
+    struct tare_edge x, y;
+    return a && b && a->count == b->count && tare_quant_find_counter(&x, a) && tare_quant_find_counter(&y, b) &&
+           tare_edge_equal(x, y);
+}
+
+/* An activation has statistics by one counter: that of the first layer that reads it. */
+static bool reads_by_another(const struct tare_quant_layer *layers, const struct tare_quant_layer *layer) {
+    for (const struct tare_quant_layer *other = layers; other < layer; other++) {
+        const bool reads = tare_edge_equal(other->input, layer->input) ||
+                           (!other->weight && tare_edge_equal(other->second, layer->input)) ||
+                           (!layer->weight && (tare_edge_equal(other->input, layer->second) ||
+                                               (!other->weight && tare_edge_equal(other->second, layer->second))));
+        if (reads && other->kind != TARE_KIND_GATHER && !other->refused && !same_counter(other->loop, layer->loop))
+            return true;
+    }
+    return false;
+}
+
+void tare_quant_find_loop(struct tare_quant_layer *layers, size_t count) {
+    struct tare_quant_selection *first = NULL;
+    struct tare_edge counter;
+    for (size_t i = 0; i < count && !first; i++)
+        if (layers[i].selection && tare_quant_find_counter(&counter, layers[i].selection)) first = layers[i].selection;
+    for (size_t i = 0; i < count && first; i++) {
+        struct tare_quant_layer *layer = &layers[i];
+        if (layer->kind == TARE_KIND_GATHER || layer->refused) continue;
+        layer->loop = layer->selection ? layer->selection : first;
+        if (!tare_quant_find_counter(&counter, layer->loop) || reads_by_another(layers, layer)) layer->loop = NULL;
+    }
+}
+
+/* ---- ranges ---- */
+
+/* *differ: the parameters are not those of all iterations together. An iteration that no sample reached has these. */
+static tare_status find_params(struct tare_qparams **out, bool *differ, const struct tare_quant_work *work,
+                               const struct tare_quant_layer *layer, struct tare_edge edge,
+                               const struct tare_qparams *all) {
+    const struct tare_qscheme scheme = tare_quant_activation_scheme(&layer->setting);
+    struct tare_qparams *params = TARE_NEW_ARRAY(work->arena, struct tare_qparams, (size_t)layer->loop->count);
+    double low, high;
+    bool found;
+    if (!params) return TARE_NO_MEMORY;
+    for (int64_t i = 0; i < layer->loop->count; i++) {
+        params[i] = *all;
+        TARE_TRY(tare_quant_find_entry_range(&found, &low, &high, work->cache, work->ranges, edge, i, &layer->setting));
+        if (found && tare_qparams_from_range(&params[i], low, high, &scheme) != TARE_OK) {
+            tare_error_clear(); /* not finite */
+            params[i] = *all;
+        }
+        *differ |= params[i].scale != all->scale || params[i].zero_point != all->zero_point;
+    }
+    *out = params;
+    return TARE_OK;
+}
+
+tare_status tare_quant_find_entries(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    struct tare_quant_entries entries = { .by = layer->loop, .count = layer->loop ? layer->loop->count : 0 };
+    bool trained, differ = false;
+    double low, high;
+    layer->entries = NULL;
+    if (!layer->loop || work->plan->shared_ranges || !work->ranges || !work->ranges->find_entry) return TARE_OK;
+    TARE_TRY(tare_quant_fake_range(&trained, &low, &high, work->fakes, layer->input));
+    if (trained) return TARE_OK;
+    TARE_TRY(find_params(&entries.left, &differ, work, layer, layer->input, &layer->left_params));
+    if (!layer->weight)
+        TARE_TRY(find_params(&entries.right, &differ, work, layer, layer->second, &layer->right_params));
+    if (!differ) return TARE_OK;
+    layer->entries = TARE_NEW(work->arena, struct tare_quant_entries);
+    if (!layer->entries) return TARE_NO_MEMORY;
+    *layer->entries = entries;
+    return TARE_OK;
+}
+
+struct tare_quant_selection *tare_quant_chooser(const struct tare_quant_layer *layer) {
+    return layer->entries ? layer->entries->by : layer->selection;
+}
+
+static bool same_params(const struct tare_qparams *a, const struct tare_qparams *b, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (a[i].scale != b[i].scale || a[i].zero_point != b[i].zero_point || a[i].qmin != b[i].qmin) return false;
+    return true;
+}
+
+bool tare_quant_same_entries(const struct tare_quant_entries *a, const struct tare_quant_entries *b) {
+    return a && b && same_counter(a->by, b->by) && same_params(a->left, b->left, a->count);
+}
+
+bool tare_quant_has_zero_point(const struct tare_quant_entries *entries, const struct tare_qparams *params) {
+    for (int64_t i = 0; i < entries->count; i++)
+        if (params[i].zero_point) return true;
+    return false;
+}
+
+/* ---- nodes ---- */
+
+static struct tare_edge emit_chosen(struct tare_emit *emit, const char *name, const struct tare_quant_entries *entries,
+                                    struct tare_edge values) {
+    const char *chosen = tare_arena_printf(&emit->graph->model->arena, "%s/chosen", name);
+    if (!chosen) emit->status = TARE_NO_MEMORY;
+    return tare_emit_chosen(emit, chosen, entries->by, values);
+}
+
+struct tare_edge tare_emit_entry_floats(struct tare_emit *emit, const char *name,
+                                        const struct tare_quant_entries *entries, const double *values) {
+    const struct tare_shape shape = tare_shape_make(1, entries->count);
+    return emit_chosen(emit, name, entries, tare_emit_floats(emit, name, &shape, values));
+}
+
+enum part { SCALE, ZERO_POINT };
+
+static struct tare_edge emit_part(struct tare_emit *emit, const char *name, const struct tare_quant_entries *entries,
+                                  const struct tare_qparams *params, enum part part) {
+    double *values = TARE_NEW_ARRAY(&emit->graph->model->arena, double, (size_t)entries->count);
+    if (!values) {
+        emit->status = TARE_NO_MEMORY;
+        return (struct tare_edge){ NULL, 0 };
+    }
+    for (int64_t i = 0; i < entries->count; i++)
+        values[i] = part == SCALE ? params[i].scale : params[i].zero_point;
+    return tare_emit_entry_floats(emit, name, entries, values);
+}
+
+struct tare_edge tare_emit_entry_scale(struct tare_emit *emit, const char *name,
+                                       const struct tare_quant_entries *entries, const struct tare_qparams *params) {
+    return emit_part(emit, name, entries, params, SCALE);
+}
+
+struct tare_edge tare_emit_entry_zero_point(struct tare_emit *emit, const char *name,
+                                            const struct tare_quant_entries *entries,
+                                            const struct tare_qparams *params) {
+    return emit_part(emit, name, entries, params, ZERO_POINT);
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Layers under lax.scan (tests/golden/jax/scanned_layers.py) are quantized as well as the same layers unrolled.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+modules=$source_dir/tests/golden/jax
+cd "$work" || exit 1
+# 64 rows with channels of different sizes
+awk 'BEGIN { srand(3); for (i = 0; i < 64 * 16; i++) printf " %.5f", (rand() - 0.4) * (1 + i % 16) / 4 }' >values
+"$TARE_TEST_HELPERS/op_model" array x.npy "float[64,16]$(cat values)" || fail "array"
+methods=weight_only,dynamic,static,static:activation_bits=16,weight_only:bits=4,static:two_inputs=true
+for form in scanned unrolled; do
+    "$tare" compare "$modules/layers_$form.jaxexport" --calibration-data x.npy --data x.npy --methods "$methods" \
+        --min-elements 1 --wide --quiet >"$form" 2>err || fail "compare $form: $(cat err)"
+    # a model and its SQNR, then a model and its share of integer products
+    awk '/^output / { part = 1 } /^cost/ { part = 2 } /SQNR/ { column = / agree / ? 3 : 2 }
+         part == 1 && $NF ~ /^[0-9]+$/ { sub(/ min_max/, ""); print $1, $column }
+         part == 2 && /%/ { sub(/ min_max/, ""); for (i = 2; i <= NF; i++) if ($i ~ /%/) print $1, $i }' "$form" >"$form.numbers"
+done
+[ "$(wc -l <scanned.numbers)" = 14 ] || fail "numbers: $(cat scanned scanned.numbers)"
+paste scanned.numbers unrolled.numbers >both
+awk '$1 != $3 { print "models: " $0 } /%/ && $2 + 0 < $4 - 2 { print "integers: " $0 }
+     !/%/ && !/exact/ && !($2 + 0 >= $4 - 0.5) { print "dB: " $0 }' both >worse
+[ ! -s worse ] || fail "$(cat worse both)"
+"$tare" compare "$modules/layers_scanned.jaxexport" --calibration-data x.npy --data x.npy --methods static --min-elements 1 \
+    --shared-ranges --quiet >shared 2>err || fail "compare: $(cat err)"
+awk '/SQNR/ { column = / agree / ? 3 : 2 } /^static / && !/%.*%/ { sub(/ min_max/, ""); print $column; nextfile }' shared scanned >decibels
+awk 'NR == 1 { shared = $1 } NR == 2 && $1 > shared + 1 { better = 1 } END { exit !better }' decibels ||
+    fail "ranges by iteration: $(cat shared scanned)"
+
+# One range file for both: the statistics of each iteration have a name of their own.
+"$tare" calibrate "$modules/layers_scanned.jaxexport" --data x.npy --output x.calib --quiet 2>err || fail "calibrate: $(cat err)"
+"$tare" show x.calib >shown 2>err || fail "show: $(cat err)"
+grep -q '\[3\]' shown || fail "iterations: $(cat shown)"
+"$tare" quantize "$modules/layers_scanned.jaxexport" q --calibration x.calib --min-elements 1 --quiet 2>err || fail "quantize: $(cat err)"
+"$tare" validate q >out 2>err || fail "validate: $(cat out err)"
+finish
