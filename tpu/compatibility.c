@@ -620,8 +620,8 @@ tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct 
     return TARE_OK;
 }
 
-tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const struct tare_graph *graph,
-                                const bool *part) {
+static tare_status check_part(tare_tpu_finding_fn found, void *arg, struct tare_arena *arena,
+                              const struct tare_graph *graph, const bool *part) {
     bool *constant = TARE_NEW_ARRAY(arena, bool, graph->n_args + 1);
     struct checker checker = {
         .arena = arena, .model = graph->model, .function = graph, .part_of = graph, .part = part
@@ -638,8 +638,27 @@ tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const s
         checker.count = checker.capacity = 0;
         status = check_node(&checker, graph->nodes[i]);
         for (size_t k = 0; k < checker.count; k++)
-            refused[i] |= checker.found[k].kind != TARE_TPU_SLOW_TYPE;
+            found(arg, graph->nodes[i], &checker.found[k]);
     }
     close_checker(&checker);
     return status;
+}
+
+static void refuse(void *arg, const struct tare_node *member, const struct tare_tpu_finding *f) {
+    if (f->kind != TARE_TPU_SLOW_TYPE) ((bool *)arg)[member->position] = true;
+}
+
+tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const struct tare_graph *graph,
+                                const bool *part) {
+    return check_part(refuse, refused, arena, graph, part);
+}
+
+tare_status tare_tpu_check_cluster(tare_tpu_finding_fn found, void *arg, struct tare_arena *arena,
+                                   const struct tare_graph *graph) {
+    bool *part = TARE_NEW_ARRAY(arena, bool, graph->n_nodes + 1);
+    if (!part) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        part[i] = !graph->nodes[i]->dead && !tare_node_is(graph->nodes[i], "TPUReplicateMetadata") &&
+                  tare_node_string(graph->nodes[i], "_tpu_replicate", NULL);
+    return check_part(found, arg, arena, graph, part);
 }

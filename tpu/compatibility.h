@@ -49,6 +49,12 @@ tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct 
 tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const struct tare_graph *graph,
                                 const bool *part);
 
+/* Called for each finding of a node of the cluster, or of a function that it calls. */
+typedef void (*tare_tpu_finding_fn)(void *arg, const struct tare_node *member, const struct tare_tpu_finding *finding);
+/* Checks the nodes that a function has placed on the TPU (_tpu_replicate). */
+tare_status tare_tpu_check_cluster(tare_tpu_finding_fn found, void *arg, struct tare_arena *arena,
+                                   const struct tare_graph *graph);
+
 /* Whether there is a TPU kernel for the op, or the bridge lowers it itself. For whole models, before functions
  * are chosen: types and constants are not checked. */
 bool tare_tpu_compiles(const char *op);

@@ -117,6 +117,33 @@ static void check_tensors(struct tare_file_validator *v) {
     }
 }
 
+/* ---- the TPU ---- */
+
+/* Ops that a TPU lacks, and dtypes, are among the rules of graphs: here what ops it has cannot be compiled with. */
+static void add_finding(void *arg, const struct tare_node *member, const struct tare_tpu_finding *finding) {
+    const bool lacks_form =
+        finding->kind == TARE_TPU_NOT_COMPILABLE && finding->node && tare_tpu_compiles(finding->node->op);
+    if (lacks_form || finding->kind == TARE_TPU_BAD_SHAPE)
+        tare_file_fault(arg, member->graph->name, "%s", finding->text);
+}
+
+static tare_status check_clusters(struct tare_file_validator *v) {
+    struct tare_arena arena = { 0 };
+    tare_status status = TARE_OK;
+    for (size_t f = 0; f < v->model->n_functions && status == TARE_OK; f++) {
+        const struct tare_graph *graph = v->model->functions[f];
+        bool placed = false;
+        for (size_t i = 0; i < graph->n_nodes; i++)
+            placed |= tare_node_is(graph->nodes[i], "TPUReplicateMetadata");
+        if (placed) status = tare_tpu_check_cluster(add_finding, v, &arena, graph);
+        tare_arena_reset(&arena);
+    }
+    tare_arena_free(&arena);
+    return status;
+}
+
+/* ---- names of files ---- */
+
 /* TensorFlow skips an alias of a function that was not saved; one that we write names a function. */
 static void check_aliases(struct tare_file_validator *v) {
     const Tensorflow__MetaGraphDef__MetaInfoDef *info = v->source->meta->meta_info_def;
@@ -172,6 +199,7 @@ static tare_status check_meta(struct tare_file_validator *v, const struct tare_s
         const size_t before = v->faults->count;
         status = tare_model_validate(v->faults, model, &rules);
         if (status == TARE_OK && v->faults->count == before) tare_validate_shapes(v);
+        if (status == TARE_OK && v->faults->count == before && !v->written) status = check_clusters(v);
         check_saver(v);
         if (v->source->bundle) check_restores(v);
     }

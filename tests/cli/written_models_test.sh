@@ -97,6 +97,10 @@ faults pivot_of_a_lambda \
 faults colocated_with_nothing "graph/b/read (Identity): expects to be colocated with unknown node 'b'"
 faults captured_tensor_gone \
     "object graph: node 7 is tensor matmul:0 of __inference_f_679, which does not exist"
+faults loop_that_grows \
+    "tpu_fn_icv2___inference_serve_65: loop 'while' (While) in function tpu_fn_icv2___inference_serve_65 changes the shape of 'while_placeholder_1', for example from [2,8] to [3,8], which a TPU does not support (write into a tensor of the final shape, or keep the loop on the CPU)"
+faults scales_per_channel \
+    "tpu_fn_icv2___inference_signature_wrapper_f_25: 'tf.UniformQuantizedDot' op isn't compilable for TPU device with one scale per channel. (node 'matmul/product' in function __inference_<lambda>_12_bfloat16; quantize the float model with --granularity per_tensor, or with the op set xla)"
 faults table_without_content \
     "checkpoint: has the content of table MutableDenseHashTable, for which its object graph has no key (numbers/.ATTRIBUTES/table-keys)" \
     "checkpoint: has the content of table MutableHashTable, for which its object graph has no key (texts/.ATTRIBUTES/table-keys)"
