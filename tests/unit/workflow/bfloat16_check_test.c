@@ -75,7 +75,7 @@ static const char *write_samples(float mean) {
 }
 
 static struct tare_bfloat16_checked check(struct tare_graph_model *model, const char *path) {
-    struct tare_tpu_choice choice = { TARE_TPU_BY_SIGNATURE, "serving_default" };
+    struct tare_tpu_choice choice = { TARE_TPU_BY_SIGNATURE, "serving_default", false };
     const struct tare_converter_options options = { .functions = &choice, .n_functions = 1, .bfloat16 = true };
     const struct tare_quantize_request request = { .data = { .items = &path, .count = path != NULL } };
     struct tare_bfloat16_checked checked;
