@@ -137,10 +137,18 @@ static bool are_worse(const struct tare_comparison *c, size_t models) {
     return true;
 }
 
+/* Whether classes are what most labels are, but the scores of two classes have an order that is not random. */
+static bool is_ranking(const struct tare_comparison *c) {
+    struct tare_guess unused;
+    return tare_measure_of(c)->kind == TARE_MEASURE_TOP1 && tare_measure_has(TARE_MEASURE_AUC, float_of(c)) &&
+           !tare_measure_is_guess(&unused, tare_measure_find(TARE_MEASURE_AUC), float_of(c));
+}
+
 static enum tare_verdict_reason reason_of(const struct tare_comparison *c, const struct tare_verdict *v) {
     struct tare_guess guess;
     if (c->target) return TARE_VERDICT_TARGET;
-    if (tare_measure_is_guess(&guess, tare_measure_of(c), float_of(c))) return TARE_VERDICT_GUESS;
+    if (tare_measure_is_guess(&guess, tare_measure_of(c), float_of(c)))
+        return is_ranking(c) ? TARE_VERDICT_UNBALANCED : TARE_VERDICT_GUESS;
     if (is_constant(c)) return TARE_VERDICT_CONSTANT;
     if (v->candidates) return TARE_VERDICT_RECOMMENDED;
     if (!has_smaller(c)) return TARE_VERDICT_NONE_SMALLER;
@@ -213,7 +221,7 @@ static void put_gain(struct tare_strbuf *out, const struct tare_comparison *c, c
                            after, before);
 }
 
-static void put_guess(struct tare_strbuf *out, const struct tare_guess *guess) {
+static void put_guess(struct tare_strbuf *out, const struct tare_guess *guess, bool ranks) {
     tare_strbuf_printf(out, "float reaches a %s of ", guess->measure->name);
     tare_measure_put(out, guess->measure, guess->value);
     tare_strbuf_puts(out, " (95 % interval: ");
@@ -222,7 +230,8 @@ static void put_guess(struct tare_strbuf *out, const struct tare_guess *guess) {
     tare_measure_put(out, guess->measure, guess->high);
     tare_strbuf_printf(out, "), no better than %s (", guess->how);
     tare_measure_put(out, guess->measure, guess->chance);
-    tare_strbuf_puts(out, "). Check labels and the scale of the inputs with 'tare dataset head'");
+    tare_strbuf_puts(out, ranks ? "); its scores have an order: compare with --metric auc"
+                                : "). Check labels and the scale of the inputs with 'tare dataset head'");
 }
 
 /* Of the smaller models, the one with the least upper limit of the loss. */
@@ -266,8 +275,10 @@ static void put_none(struct tare_strbuf *out, const struct tare_comparison *c, c
     struct tare_guess guess;
     switch (v->reason) {
     case TARE_VERDICT_GUESS:
+    case TARE_VERDICT_UNBALANCED:
         tare_strbuf_puts(out, "No model is recommended: ");
-        if (tare_measure_is_guess(&guess, tare_measure_of(c), float_of(c))) put_guess(out, &guess);
+        if (tare_measure_is_guess(&guess, tare_measure_of(c), float_of(c)))
+            put_guess(out, &guess, v->reason == TARE_VERDICT_UNBALANCED);
         break;
     case TARE_VERDICT_CONSTANT:
         tare_strbuf_puts(out, "No model is recommended: the outputs of float are the same for all records");
@@ -421,7 +432,8 @@ void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *c) 
                                              : "none, as no mix of precisions meets the target");
         return;
     }
-    if (given && given + 1 == c->n_rows && verdict.candidates < 2 && verdict.reason != TARE_VERDICT_GUESS)
+    if (given && given + 1 == c->n_rows && verdict.candidates < 2 && verdict.reason != TARE_VERDICT_GUESS &&
+        verdict.reason != TARE_VERDICT_UNBALANCED)
         return; /* nothing to choose from */
     if (given) tare_strbuf_puts(out, ". ");
     if (verdict.row)

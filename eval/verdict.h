@@ -8,6 +8,7 @@ enum tare_verdict_reason {
     TARE_VERDICT_RECOMMENDED,
     TARE_VERDICT_TARGET,       /* the comparison has a target, which chooses a mix of precisions */
     TARE_VERDICT_GUESS,        /* float is no better than guessing (tare_measure_is_guess) */
+    TARE_VERDICT_UNBALANCED,   /* likewise, as nearly all labels are of one class; but by AUC it is */
     TARE_VERDICT_CONSTANT,     /* the outputs of float are the same for all of several records */
     TARE_VERDICT_NONE_SMALLER, /* no model is smaller than float … */
     TARE_VERDICT_BROKEN,       /* … or its outputs cannot be compared */

@@ -214,7 +214,7 @@ class Comparison(Owner):
 
     Examples
     --------
-    >>> result = tare.compare(model, (images[:100], labels[:100]), methods=["weight_only", "dynamic"])
+    >>> result = tare.compare(model, (images[:100], labels[:100]), methods=["weight_only", "dynamic"], margin=10)
     >>> result.rows.column("method")
     ['float', 'weight_only', 'dynamic']
     >>> result.measure
@@ -400,7 +400,8 @@ def compare(
     sensitivity : bool
         Also measure each layer alone (`Comparison.sensitivity`).
     **options
-        Further options of ``tare compare``: ``granularities="per_tensor"``, ``chip="v5e"``, ``bits=4``.
+        Further options of ``tare compare``: ``granularities="per_tensor"``, ``margin=0.5`` (points that a recommended
+        model may lose), ``chip="v5e"``, ``bits=4``.
 
     Returns
     -------

@@ -103,6 +103,7 @@ class CompareOptions(_Layers, _Target, total=False):
     granularities: Union[Granularity, Sequence[Granularity]]
     bits: Literal[4, 8]
     recipe: Any
+    margin: float
     batch: int
     sensitivity_limit: int
     chip: Chip

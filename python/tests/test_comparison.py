@@ -179,7 +179,7 @@ class Reports(Case):
         images, labels = (part[:40] for part in evaluation())
         calibration = tare.calibrate(self.model, samples()[:60], hessians=True)
         result = tare.compare(
-            self.model, (images, labels), calibration=calibration, depthwise=True, algorithms=["mse", "percentile:p=99.9"],
+            self.model, (images, labels), calibration=calibration, depthwise=True, algorithms=["mse", "percentile:p=99.9"], margin=90,
             methods=["weight_only:bits=4:block=32", "weight_only+gptq", "static:activation_bits=16+smooth_quant:alpha=0.5",
                      "static:op_set=tf", "dynamic", "bfloat16", "weight_only+bfloat16"],
         )  # fmt: skip

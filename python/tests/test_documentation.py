@@ -74,7 +74,7 @@ class Examples(unittest.TestCase):
         names = {"tare": tare, "np": np, "glyphs": GLYPHS, "tmp": pathlib.Path(folder.name), "model": model,
                  "images": np.concatenate([samples(), images]), "labels": np.concatenate([np.zeros(300, int), labels]),
                  "calibration": calibration}  # fmt: skip
-        names["result"] = tare.compare(model, (images[:100], labels[:100]), methods=["weight_only", "dynamic"])
+        names["result"] = tare.compare(model, (images[:100], labels[:100]), methods=["weight_only", "dynamic"], margin=10)
         finder = doctest.DocTestFinder(recurse=False)
         runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
         count = 0

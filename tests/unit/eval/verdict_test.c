@@ -108,6 +108,25 @@ static void labels_of_one_class__have_no_recommendation(void **state) {
     expect_row(0);
 }
 
+/* Nine of ten labels are 0, and the score of a 1 is higher, but never above the threshold. */
+static void unbalanced_labels__are_compared_by_auc(void **state) {
+    (void)state;
+    open_fixture(1);
+    for (size_t r = 0; r < 2; r++) {
+        label(r, 400, 360, 0, 0);
+        for (size_t i = 0; i < 400; i++) {
+            f.judgements[r][i].label = i >= 360;
+            mini_ok(tare_auc_add(&f.metrics[r].auc, 0.1 + 0.001 * (double)(i % 100) + (i >= 360 ? 0.05 : 0), i >= 360));
+        }
+    }
+    assert_int_equal(tare_verdict_of(&f.c).reason, TARE_VERDICT_UNBALANCED);
+    expect_part(
+        "no better than the most frequent label for all (90.00 %); its scores have an order: compare with --metric "
+        "auc");
+    for (size_t r = 0; r < 2; r++)
+        tare_auc_reset(&f.metrics[r].auc);
+}
+
 static void three_records__tell_nothing(void **state) {
     (void)state;
     open_fixture(1);
@@ -450,6 +469,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(float_at_chance__has_no_recommendation),
         cmocka_unit_test(labels_of_one_class__have_no_recommendation),
+        cmocka_unit_test(unbalanced_labels__are_compared_by_auc),
         cmocka_unit_test(three_records__tell_nothing),
         cmocka_unit_test(ninety_records_with_a_loss_of_five_points__tell_their_interval),
         cmocka_unit_test(equal_models__are_recommended_by_enough_records),
