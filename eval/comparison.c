@@ -333,10 +333,8 @@ void tare_comparison_pass_end(struct tare_comparison_pass *pass) {
 static tare_status run_pass(struct tare_comparison_pass *pass, struct tare_session **sessions, int threads,
                             const struct tare_signature *signature, const struct tare_runner_options *options) {
     const struct tare_custom_metric *custom = pass->comparison->custom;
-    struct tare_runner_options joining = *options;
-    joining.record_ranges = true;
     if (custom) TARE_TRY(custom->begin(custom->arg));
-    TARE_TRY(tare_run_records_on(sessions, threads, signature, &joining, on_record, pass));
+    TARE_TRY(tare_run_records_on(sessions, threads, signature, options, on_record, pass));
     if (!custom || !pass->comparison->n_outputs) return TARE_OK;
     /* A value of the whole model: every output has it, so that the measured one does. */
     TARE_TRY(custom->end(custom->arg, &pass->outputs[0].custom));

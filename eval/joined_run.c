@@ -53,24 +53,14 @@ tare_status tare_records_choose_batch(size_t *batch, size_t most, struct tare_se
 struct trial {
     struct tare_session *session;
     const struct tare_record_edges *edges;
-    const struct tare_record_ranges *ranges; /* NULL: batches run through `session`, too */
 };
-
-static tare_status run_as_batch(enum tare_batch_verdict *verdict, const struct trial *trial,
-                                struct tare_bound_record *two) {
-    bool done;
-    if (!trial->ranges) return tare_records_run_joined(verdict, trial->session, trial->edges, two, 2);
-    TARE_TRY(tare_record_ranges_run(&done, trial->ranges, two, 2));
-    *verdict = done ? TARE_BATCH_INDEPENDENT : TARE_BATCH_DEPENDENT;
-    return TARE_OK;
-}
 
 /* `alone` and `batch`: the same two records with separate outputs. */
 static tare_status compare(enum tare_batch_verdict *verdict, const struct trial *trial, struct tare_bound_record *alone,
                            struct tare_bound_record *batch) {
     for (size_t r = 0; r < 2; r++)
         TARE_TRY(tare_record_run(trial->session, trial->edges, &alone[r]));
-    const tare_status status = run_as_batch(verdict, trial, batch);
+    const tare_status status = tare_records_run_joined(verdict, trial->session, trial->edges, batch, 2);
     if (status != TARE_OK) *verdict = TARE_BATCH_DEPENDENT;
     TARE_TRY(tare_error_dismiss(status));
     for (size_t r = 0; r < 2 && *verdict == TARE_BATCH_INDEPENDENT; r++)
@@ -97,9 +87,8 @@ static tare_status try_pair(void *arg, enum tare_batch_verdict *verdict, const s
 }
 
 tare_status tare_records_check_pair(enum tare_batch_verdict *verdict, struct tare_session *session,
-                                    const struct tare_record_edges *edges, const struct tare_record_ranges *ranges,
-                                    const struct tare_bound_record *two) {
+                                    const struct tare_record_edges *edges, const struct tare_bound_record *two) {
     const struct tare_tensor *const pair[2] = { two[0].values, two[1].values };
-    struct trial trial = { session, edges, ranges };
+    struct trial trial = { session, edges };
     return tare_batch_check_pair(verdict, pair, edges->n_feeds, try_pair, &trial);
 }

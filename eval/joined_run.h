@@ -3,7 +3,6 @@
 #ifndef TARE_EVAL_JOINED_RUN_H
 #define TARE_EVAL_JOINED_RUN_H
 
-#include "eval/record_ranges.h"
 #include "eval/records.h"
 #include "interpreter/batch_check.h"
 
@@ -26,11 +25,10 @@ tare_status tare_records_choose_batch(size_t *batch, size_t most, struct tare_se
                                       const struct tare_record_edges *edges,
                                       struct tare_bound_record *two) TARE_WARN_UNUSED;
 
-/* Whether records may run together, from two of them, by their outputs alone through `session` and as one batch:
- * through `ranges`, or through `session` as well if it is NULL. Their own `outputs` are not changed. Returns an error
- * when a record fails alone. */
+/* Whether records may run together, from two of them, by their outputs alone and as one batch through `session`.
+ * Their own `outputs` are not changed. Returns an error when a record fails alone. */
 tare_status tare_records_check_pair(enum tare_batch_verdict *verdict, struct tare_session *session,
-                                    const struct tare_record_edges *edges, const struct tare_record_ranges *ranges,
+                                    const struct tare_record_edges *edges,
                                     const struct tare_bound_record *two) TARE_WARN_UNUSED;
 
 #endif

@@ -4,14 +4,11 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "eval/joined_run.h"
-#include "eval/record_ranges.h"
 #include "eval/record_store.h"
 #include "eval/records.h"
 
 #include <pthread.h>
 #include <string.h>
-
-enum { LEAST_RANGES = 8 }; /* records of a batch with ranges by record; of fewer, single runs take less time */
 
 /* Shared by all workers. */
 struct plan {
@@ -24,10 +21,8 @@ struct plan {
 struct batch {
     struct tare_bound_record *records;
     size_t count;
-    size_t joined;                     /* records to run as one batch if that changes no bit; 0: not chosen yet */
-    enum tare_batch_verdict verdict;   /* of this worker's last check */
-    struct tare_record_ranges *ranges; /* of records that depend on each other; NULL: they run one by one */
-    bool tried_ranges;
+    size_t joined;                   /* records to run as one batch if that changes no bit; 0: not chosen yet */
+    enum tare_batch_verdict verdict; /* of this worker's last check */
 };
 
 /* ---- one batch ---- */
@@ -55,41 +50,11 @@ static tare_status choose_batch(size_t *done, struct batch *batch, struct tare_s
     return TARE_OK;
 }
 
-/* A worker whose records depend on each other finds out, once, whether they do not with ranges by record. */
-static tare_status try_ranges(struct batch *batch, struct tare_session *session, const struct plan *plan) {
-    const struct tare_signature *signature = plan->edges.signature;
-    enum tare_batch_verdict verdict = TARE_BATCH_UNDECIDED;
-    if (batch->verdict != TARE_BATCH_DEPENDENT || batch->tried_ranges || !plan->options->record_ranges) return TARE_OK;
-    batch->tried_ranges = true;
-    if (batch->joined < LEAST_RANGES) return TARE_OK;
-    TARE_TRY(
-        tare_record_ranges_new(&batch->ranges, plan->edges.fetches[0].node->graph->model, signature, batch->joined));
-    if (!batch->ranges) return TARE_OK;
-    TARE_TRY(tare_records_check_pair(&verdict, session, &plan->edges, batch->ranges, batch->records));
-    if (verdict == TARE_BATCH_INDEPENDENT) return TARE_OK;
-    tare_record_ranges_free(batch->ranges);
-    batch->ranges = NULL;
-    return TARE_OK;
-}
-
-/* Runs a batch with ranges by record, if it has enough records to be worth it; sets *count to their number, 0: none. */
-static tare_status run_with_ranges(size_t *count, struct batch *batch, size_t first) {
-    const size_t left = batch->count - first;
-    bool done = false;
-    *count = left < batch->joined ? left : batch->joined;
-    if (batch->ranges && *count >= batch->joined / LEAST_RANGES)
-        TARE_TRY(tare_record_ranges_run(&done, batch->ranges, &batch->records[first], *count));
-    if (!done) *count = 0;
-    return TARE_OK;
-}
-
 /* Runs the records from `first` on, at most as many as may be joined, and sets *count to their number. */
 static tare_status run_some(size_t *count, struct batch *batch, size_t first, struct tare_session *session,
                             const struct plan *plan) {
     const size_t most = batch->verdict == TARE_BATCH_INDEPENDENT ? batch->joined : 1;
     enum tare_batch_verdict joined;
-    TARE_TRY(run_with_ranges(count, batch, first));
-    if (*count) return TARE_OK;
     *count = batch->count - first < most ? batch->count - first : most;
     if (*count > 1) {
         struct tare_bound_record *records = &batch->records[first];
@@ -105,6 +70,7 @@ static tare_status run_some(size_t *count, struct batch *batch, size_t first, st
     }
     return TARE_OK;
 }
+
 static tare_status run_batch(struct batch *batch, struct tare_session *session, const struct plan *plan) {
     const struct tare_provenance *first = &batch->records[0].where, *last = &batch->records[batch->count - 1].where;
     size_t done = 0, count;
@@ -112,10 +78,8 @@ static tare_status run_batch(struct batch *batch, struct tare_session *session, 
     if (batch->count > 1 && !batch->joined)
         TARE_TRY(tare_records_locate(choose_batch(&done, batch, session, plan), plan->files, first, last));
     if (batch->count > 1 && batch->joined > 1 && batch->verdict == TARE_BATCH_UNDECIDED)
-        TARE_TRY(
-            tare_records_locate(tare_records_check_pair(&batch->verdict, session, &plan->edges, NULL, batch->records),
-                                plan->files, first, last));
-    if (batch->count > 1) TARE_TRY(tare_records_locate(try_ranges(batch, session, plan), plan->files, first, last));
+        TARE_TRY(tare_records_locate(tare_records_check_pair(&batch->verdict, session, &plan->edges, batch->records),
+                                     plan->files, first, last));
     for (; done < batch->count; done += count)
         TARE_TRY(run_some(&count, batch, done, session, plan));
     return TARE_OK;
@@ -246,7 +210,6 @@ static tare_status work(void *arg, int worker) {
         status = next_batch(crew, worker, &batch, &more);
         empty_batch(&batch, crew->plan);
     }
-    tare_record_ranges_free(batch.ranges);
     tare_free(batch.records);
     return status;
 }

@@ -26,8 +26,6 @@ struct tare_runner_options {
      * complete: the files are read. */
     const struct tare_record_store *records;
     int batch; /* records joined on axis 0, if that changes no bit of the outputs (interpreter/batch_check.h); 0: 1 */
-    bool record_ranges; /* batches of models with dynamic ranges, too: through sessions of a changed model with the
-                           default options (eval/record_ranges.h) */
     const volatile sig_atomic_t *interrupted; /* NULL: never */
     /* Called by a worker before it runs a batch, with file and number of the first record. NULL: not called. */
     void (*begin)(void *arg, const char *file, int64_t record);

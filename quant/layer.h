@@ -80,6 +80,8 @@ struct tare_quant_shared {
     const struct tare_quant_entries *entries; /* of a layer that made them with ranges by iteration, without params */
     const struct tare_quant_method *method;
     struct tare_edge real, integer, scale, zero_point; /* the last two: for scales computed at run time */
+    int32_t axes[TARE_MAX_RANK];                       /* that each of these scales spans */
+    int n_axes;
     const struct tare_qparams *params;
     struct tare_quant_shared *next; /* of the same real edge */
 };

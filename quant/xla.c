@@ -109,9 +109,9 @@ static struct tare_edge emit_spread(struct tare_emit *emit, const char *side, st
     return tare_emit_node(emit, "BroadcastTo", names[3], inputs, 2, of_spread);
 }
 
-static struct tare_edge emit_squeezed(struct tare_emit *emit, const char *side, struct tare_edge x, unsigned squeezed) {
-    const char *name = tare_arena_printf(&emit->graph->model->arena, "%s/%s/squeezed", emit->prefix, side);
-    struct tare_node *node = name && emit->status == TARE_OK ? tare_graph_add(emit->graph, "Squeeze", name) : NULL;
+struct tare_edge tare_emit_squeezed(struct tare_emit *emit, const char *name, struct tare_edge x, unsigned squeezed) {
+    const char *full = tare_arena_printf(&emit->graph->model->arena, "%s/%s/squeezed", emit->prefix, name);
+    struct tare_node *node = full && emit->status == TARE_OK ? tare_graph_add(emit->graph, "Squeeze", full) : NULL;
     int64_t axes[TARE_MAX_RANK];
     size_t count = 0;
     for (int i = 0; i < TARE_MAX_RANK; i++)
@@ -134,13 +134,13 @@ static int rank_of(int kept, unsigned squeezed) {
 static struct tare_edge emit_left(struct tare_emit *emit, const struct tare_quant_product *p, struct tare_edge x) {
     const int rank = rank_of(p->n_batch + p->n_contracted + p->n_free_left, p->squeezed_left);
     if (p->spreads_left) x = emit_spread(emit, "left", x, p->spread_left, rank);
-    return p->squeezed_left ? emit_squeezed(emit, "left", x, p->squeezed_left) : x;
+    return p->squeezed_left ? tare_emit_squeezed(emit, "left", x, p->squeezed_left) : x;
 }
 
 static struct tare_edge emit_right(struct tare_emit *emit, const struct tare_quant_product *p, struct tare_edge x) {
     const int rank = rank_of(p->n_batch + p->n_contracted + p->n_free_right, p->squeezed_right);
     if (p->spreads_right) x = emit_spread(emit, "right", x, p->spread_right, rank);
-    return p->squeezed_right ? emit_squeezed(emit, "right", x, p->squeezed_right) : x;
+    return p->squeezed_right ? tare_emit_squeezed(emit, "right", x, p->squeezed_right) : x;
 }
 
 struct tare_edge tare_emit_product(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge left,

@@ -50,13 +50,7 @@ int32_t *tare_quant_weight_sums(struct tare_arena *arena, const struct tare_quan
 struct tare_edge tare_emit_weight_sums(struct tare_emit *emit, const char *name, struct tare_arena *arena,
                                        const struct tare_quant_layer *layer, int32_t factor);
 
-/* Dynamic range: scale (float32, [1]) and zero point (int32, [1]) of the whole activation; floor(x / scale + zero point
- * + 0.5) cut to int8; the same less the zero point, as int32. */
-void tare_emit_dynamic_parameters(struct tare_emit *emit, struct tare_edge x, struct tare_edge *scale,
-                                  struct tare_edge *zero_point);
-struct tare_edge tare_emit_dynamic_codes(struct tare_emit *emit, struct tare_edge x, struct tare_edge scale,
-                                         struct tare_edge zero_point);
-struct tare_edge tare_emit_dynamic_centred(struct tare_emit *emit, struct tare_edge x, struct tare_edge scale,
-                                           struct tare_edge zero_point);
+/* x without the axes, bits 1 << axis, which have one element. */
+struct tare_edge tare_emit_squeezed(struct tare_emit *emit, const char *name, struct tare_edge x, unsigned axes);
 
 #endif

@@ -26,6 +26,24 @@ static int64_t last_dim(const struct tare_shape *shape) {
     return shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
 }
 
+static int64_t elements_of(const struct tare_shape *shape) {
+    int64_t elements = 1;
+    for (int i = 0; i < shape->rank; i++)
+        elements *= shape->dims[i];
+    return elements;
+}
+
+/* True if the first axes are those of `shape`, and the others have one element. */
+static bool are_rows(const struct tare_shape *rows, const struct tare_shape *shape) {
+    int axis = 0;
+    if (rows->rank != shape->rank) return false;
+    while (axis < rows->rank && rows->dims[axis] == shape->dims[axis])
+        axis++;
+    while (axis < rows->rank && rows->dims[axis] == 1)
+        axis++;
+    return axis == rows->rank;
+}
+
 /* The kind of an operand of a result of `shape`; false if it fits no kind. */
 static bool classify(struct tare_operand *operand, const struct tare_tensor *tensor, bool is_bias,
                      const struct tare_shape *shape) {
@@ -39,12 +57,15 @@ static bool classify(struct tare_operand *operand, const struct tare_tensor *ten
         operand->kind = TARE_OPERAND_ONE;
     else if (tensor->elements == columns && last_dim(&tensor->shape) == columns)
         operand->kind = TARE_OPERAND_VECTOR;
+    else if (are_rows(&tensor->shape, shape))
+        operand->kind = TARE_OPERAND_ROW;
     else
         return false;
+    operand->run = elements_of(shape) / tensor->elements;
     return true;
 }
 
-/* ---- branches that do not depend on arrays: computed once ---- */
+/* ---- branches that depend on neither rows nor arrays: computed once ---- */
 
 static enum tare_operand_kind kind_of_branch(const struct tare_bound_expression *bound, int b) {
     const struct tare_expression_branch *branch = &bound->expression->branches[b];
@@ -100,7 +121,7 @@ static tare_status bind_branch(struct tare_computed_branch **out, const struct t
 }
 
 /* Decides for each branch whether it is computed with the result or before it. */
-static tare_status bind_branches(struct group_run *run, bool *fits) {
+static tare_status bind_branches(struct group_run *run) {
     struct tare_bound_expression *bound = &run->binding->bound;
     struct tare_arena *arena = &run->binding->arena;
     struct tare_expression *expression = tare_arena_alloc(arena, sizeof *expression);
@@ -111,15 +132,15 @@ static tare_status bind_branches(struct group_run *run, bool *fits) {
         const int b = expression->branch_of[i];
         if (b == 0) continue;
         const enum tare_operand_kind kind = kind_of_branch(bound, b);
-        if (kind == TARE_OPERAND_ARRAY) {
-            *fits = *fits && bound->operands[expression->branches[b].source].kind == TARE_OPERAND_ARRAY;
-            bound->operands[i] = (struct tare_operand){ .kind = kind, .type = run->group->lanes[i] };
+        if (kind >= TARE_OPERAND_ROW) {
+            bound->operands[i] = (struct tare_operand){ .kind = TARE_OPERAND_ARRAY, .type = run->group->lanes[i] };
         } else {
             struct tare_computed_branch **branch = &run->binding->branches[run->binding->n_branches];
             TARE_TRY(bind_branch(branch, bound, i, kind, run->group->lanes[i], arena));
             run->binding->n_branches++;
             tare_expression_run(&(*branch)->bound, NULL, 0, (*branch)->bound.elements);
-            bound->operands[i] = (struct tare_operand){ kind, run->group->lanes[i], (*branch)->bound.to };
+            bound->operands[i] =
+                (struct tare_operand){ .kind = kind, .type = run->group->lanes[i], .data = (*branch)->bound.to };
             expression->branch_of[i] = 0;
             expression->branches[b].n_stages = 0;
         }
@@ -185,7 +206,7 @@ static bool rebind(struct group_run *run, const struct tare_shape *shape) {
         if (!classify(operand, tare_plan_value(run->plan, run->frame, group->values[i]), group->is_bias[i], shape) ||
             operand->kind != kind)
             return false;
-        are_arrays &= kind == TARE_OPERAND_ARRAY;
+        are_arrays &= kind >= TARE_OPERAND_ROW;
     }
     if (!are_arrays && !tare_group_update(binding)) bind_again(binding, group);
     return true;
@@ -204,12 +225,11 @@ static tare_status bind_operands(struct group_run *run, const struct tare_shape 
     tare_arena_reset(&binding->arena);
     binding->bound.elements = elements;
     binding->bound.columns = last_dim(shape);
-    binding->bound.range = run->group->range ? &binding->range : NULL;
+    binding->bound.range = run->group->range && tare_range_covers(run->group->range, shape) ? &binding->range : NULL;
     binding->bound.level = tare_cpu_level();
     *fits = set_operands(run, shape);
     if (!*fits) return TARE_OK;
-    TARE_TRY(bind_branches(run, fits));
-    if (!*fits) return TARE_OK;
+    TARE_TRY(bind_branches(run));
     TARE_TRY(tare_expression_bind(&binding->bound, &binding->arena));
     find_requantization(binding, run->group);
     binding->shape = *shape;
@@ -222,7 +242,8 @@ static void set_bounds(const struct group_run *run) {
     const struct tare_step_range *range = run->group->source_range;
     if (!run->binding->has_quotient || !range || !range->active || !run->frame->computed[range->steps[0]]) return;
     struct tare_stage *stage = &run->binding->bound.pipelines[0].stages[0];
-    tare_pipeline_set_bounds(stage, run->frame->extremes[range->steps[0]], run->frame->extremes[range->steps[1]]);
+    tare_pipeline_set_bounds(stage, run->frame->extremes[range->steps[0]].value,
+                             run->frame->extremes[range->steps[1]].value);
 }
 
 static struct tare_group_binding *binding_of(const struct group_run *run) {
@@ -364,7 +385,8 @@ tare_status tare_group_run(struct tare_session *session, const struct tare_plan 
     if (!run.consumer.accepted) return TARE_OK;
     *done = true;
     frame->slots[group->output] = run.output;
-    if (group->range && group->range->active) TARE_TRY(tare_range_set(plan, frame, group->range, &run.binding->range));
+    if (group->range && group->range->active)
+        TARE_TRY(tare_range_set(plan, frame, group->range, &run.output.shape, &run.binding->range));
     return sink->observed ? tare_step_show(session, sink, &frame->slots[group->output]) : TARE_OK;
 }
 

@@ -52,7 +52,7 @@ static bool take_branch(struct tare_group_factor *factor, const struct finder *f
     if (code != TARE_STAGE_MUL && code != TARE_STAGE_INT_MUL) return false;
     if (!is_constant(f, constant) || is_constant(f, value) || f->group->expression.branch_of[second]) return false;
     if (operands[constant].type != type || operands[value].type != type) return false;
-    if (operands[value].kind != TARE_OPERAND_ONE || operands[constant].kind == TARE_OPERAND_ARRAY) return false;
+    if (operands[value].kind != TARE_OPERAND_ONE || operands[constant].kind >= TARE_OPERAND_ROW) return false;
     *factor = (struct tare_group_factor){ .value = value,
                                           .is_float = type == TARE_LANE_FLOAT,
                                           .constant = constant_lanes(f, constant) };

@@ -313,7 +313,8 @@ static tare_status run_tiles(struct tiles *t, struct tare_tensor *result, bool *
     tare_value_range_begin(&t->values);
     for (int64_t i = 0; i < t->input->shape.dims[0] && *fits; i++)
         TARE_TRY(run_image(t, result, i, fits));
-    return *fits && t->mixed->range ? tare_range_set(t->plan, t->frame, t->mixed->range, &t->values) : TARE_OK;
+    return *fits && t->mixed->range ? tare_range_set(t->plan, t->frame, t->mixed->range, &result->shape, &t->values)
+                                    : TARE_OK;
 }
 
 void tare_mixed_mark(const struct tare_plan *plan, struct tare_exec_frame *frame, const struct tare_mixed_steps *mixed,

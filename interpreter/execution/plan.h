@@ -55,12 +55,13 @@ struct tare_mixed_steps;    /* int8 and float steps that run line by line (mixed
 struct tare_section;        /* steps that run for some records at a time (sections.h) */
 struct tare_scalar_program; /* steps on single elements (scalars.c) */
 
-/* The smallest and largest value of a tensor, as Min and Max over all of it: one pass computes both, or the group or
- * mixed tiling that computes the tensor (ranges.c). */
+/* The smallest and largest value of a tensor, as Min and Max over axes that contain all of it: one pass computes both,
+ * or the group or mixed tiling that computes the tensor (ranges.c). Their outputs have the rank of the source. */
 struct tare_step_range {
-    int source;                     /* slot of the tensor, flattened */
-    int steps[2];                   /* Min and Max */
-    bool keep_dims;                 /* their outputs are [1] instead of scalars */
+    int source;    /* slot of the tensor, which may be flattened */
+    int steps[2];  /* Min and Max */
+    unsigned axes; /* bits 1 << axis of the source: others must have one element */
+    bool is_flattened;
     struct tare_step_group *group;  /* computes the tensor; NULL: another step, or a feed */
     struct tare_mixed_steps *mixed; /* computes the tensor where its shapes fit; NULL: none */
     bool is_used[2];                /* by steps that are in no scalar program */
@@ -156,6 +157,12 @@ struct tare_placement {
 
 struct tare_group_binding; /* a group with its operands (grouping_binding.h) */
 
+/* A value of a range, and the rank of its tensor. */
+struct tare_extreme {
+    float value;
+    int rank;
+};
+
 /* Values and scratch of one run of a plan; kept for the next. */
 struct tare_exec_frame {
     struct tare_tensor *slots;
@@ -165,7 +172,7 @@ struct tare_exec_frame {
     struct tare_tensor **last_use;     /* by input: the slot that the running node may move out; else NULL */
     bool *dead;                        /* by step: on a branch of a TF1 conditional that was not taken */
     bool *computed;                    /* by step: already computed by a fusion or a tiled run, or skipped */
-    float *extremes;                   /* by step of a range that is computed: its value */
+    struct tare_extreme *extremes;     /* by step of a range that is computed */
     struct tare_tensor **singles;      /* by step of a scalar program: the tensor of its last result; NULL: none */
     union tare_lane *lent;             /* by step of a scalar program: the result, if it is lent */
     struct tare_placement *placements; /* where groups store their results; n_placements of them */

@@ -1,8 +1,8 @@
-/* Ranges: Min and Max over all elements of the same tensor, from which dynamic quantization computes its parameters.
- * The group that computes the tensor (grouping.c) collects both while the values are in registers, and a mixed tiling
- * (mixed.h) while they are in the cache; where another step computes it, one pass over the tensor collects both. Where
- * the result depends on the order of comparisons (NaN, zeros of both signs), or a step is observed, the ops run as any
- * others. */
+/* Ranges: Min and Max over the same axes of the same tensor, which contain all of its elements (one image, one row),
+ * from which dynamic quantization computes its parameters. The group that computes the tensor (grouping.c) collects
+ * both while the values are in registers, and a mixed tiling (mixed.h) while they are in the cache; where another step
+ * computes it, one pass over the tensor collects both. Where the tensor has several rows, the result depends on the
+ * order of comparisons (NaN, zeros of both signs), or a step is observed, the ops run as any others. */
 #include "interpreter/execution/mixed.h"
 #include "interpreter/kernels/value_range.h"
 
@@ -17,37 +17,44 @@ struct finder {
     int *n_users; /* by slot */
 };
 
-/* True if the constant is an integer vector or scalar of the one element `value`. */
-static bool is_one_integer(struct tare_edge edge, int64_t value) {
+/* The axes of a reduction as bits; 0 if they are not constant, or counted from the last one. */
+static unsigned axes_of(struct tare_edge edge) {
     const struct tare_tensor *constant = tare_edge_constant(edge);
-    return constant && constant->elements == 1 && !tare_dtype_is_floating(constant->dtype) &&
-           tare_tensor_get_i64(constant, 0) == value;
+    unsigned axes = 0;
+    for (int64_t i = 0; constant && i < constant->elements; i++) {
+        const int64_t axis = tare_tensor_get_i64(constant, i);
+        if (axis < 0 || axis >= TARE_MAX_RANK) return 0;
+        axes |= 1u << axis;
+    }
+    return axes;
 }
 
-/* MINIMUM or MAXIMUM for a step that reduces a flattened float tensor to its extreme; -1 for any other step. */
-static int extreme_of(const struct finder *f, const struct tare_step *step) {
+/* MINIMUM or MAXIMUM for a step that reduces axes of a float tensor and keeps them; -1 for any other step. */
+static int extreme_of(const struct tare_step *step) {
     const int which = strcmp(step->node->op, "Min") == 0 ? MINIMUM : strcmp(step->node->op, "Max") == 0 ? MAXIMUM : -1;
     if (which < 0 || !step->op || step->reads || step->n_inputs != 2 || step->inputs[0] < 0) return -1;
-    if (step->node->output_dtypes[0] != TARE_DT_FLOAT || !is_one_integer(step->node->inputs[1], 0)) return -1;
-    const int made_by = f->uses->made_by[step->inputs[0]];
-    const struct tare_step *reshape = made_by < 0 ? NULL : &f->plan->steps[made_by];
-    if (!reshape || strcmp(reshape->node->op, "Reshape") != 0 || reshape->reads || reshape->n_inputs != 2) return -1;
-    return tare_edge_constant(reshape->node->inputs[1]) &&
-                   tare_edge_constant(reshape->node->inputs[1])->shape.rank == 1 &&
-                   is_one_integer(reshape->node->inputs[1], -1)
-               ? which
-               : -1;
+    if (step->node->output_dtypes[0] != TARE_DT_FLOAT || !axes_of(step->node->inputs[1])) return -1;
+    return tare_node_bool(step->node, "keep_dims", false) ? which : -1;
+}
+
+/* True if the step only makes a vector of all elements. */
+static bool flattens(const struct tare_step *step) {
+    if (strcmp(step->node->op, "Reshape") != 0 || step->reads || step->n_inputs != 2) return false;
+    const struct tare_tensor *shape = tare_edge_constant(step->node->inputs[1]);
+    return shape && shape->shape.rank == 1 && shape->elements == 1 && tare_tensor_get_i64(shape, 0) == -1;
 }
 
 static tare_status add_range(const struct finder *f, struct tare_arena *arena, int minimum, int maximum) {
     struct tare_step *steps = f->plan->steps;
     struct tare_step_range *range = tare_arena_alloc(arena, sizeof *range);
     if (!range) return TARE_NO_MEMORY;
-    *range = (struct tare_step_range){ .source = steps[minimum].inputs[0],
+    const int source = steps[minimum].inputs[0], made_by = f->uses->made_by[source];
+    *range = (struct tare_step_range){ .source = source,
                                        .steps = { minimum, maximum },
-                                       .keep_dims = tare_node_bool(steps[minimum].node, "keep_dims", false) };
+                                       .axes = axes_of(steps[minimum].node->inputs[1]),
+                                       .is_flattened = made_by >= 0 && flattens(&steps[made_by]) };
     steps[minimum].range = steps[maximum].range = range;
-    if (f->n_users[range->source] == 2) steps[f->uses->made_by[range->source]].flattens = range;
+    if (range->is_flattened && f->n_users[source] == 2) steps[made_by].flattens = range;
     return TARE_OK;
 }
 
@@ -81,7 +88,7 @@ tare_status tare_plan_join_ranges(struct tare_plan *plan, const struct tare_plan
     for (size_t s = 0; s < plan->n_steps; s++) {
         struct tare_step_range *range = plan->steps[s].range;
         if (!range || range->steps[MINIMUM] != (int)s) continue;
-        const int tensor = plan->steps[uses->made_by[range->source]].inputs[0];
+        const int tensor = range->is_flattened ? plan->steps[uses->made_by[range->source]].inputs[0] : range->source;
         if (tensor < 0) continue;
         ranges[tensor] = range;
         const int made_by = uses->made_by[tensor];
@@ -105,12 +112,12 @@ tare_status tare_plan_find_ranges(struct tare_plan *plan, const struct tare_plan
         f.first[v] = TARE_NO_STEP;
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_step *step = &plan->steps[s];
-        const int which = extreme_of(&f, step);
+        const int which = extreme_of(step);
         if (which < 0) continue;
         int *first = &f.first[step->inputs[0]];
         const struct tare_step *other = *first < 0 ? NULL : &plan->steps[*first];
-        if (!other || other->range || extreme_of(&f, other) == which ||
-            tare_node_bool(other->node, "keep_dims", false) != tare_node_bool(step->node, "keep_dims", false)) {
+        if (!other || other->range || extreme_of(other) == which ||
+            axes_of(other->node->inputs[1]) != axes_of(step->node->inputs[1])) {
             *first = (int)s;
             continue;
         }
@@ -131,22 +138,37 @@ void tare_plan_select_ranges(const struct tare_session *session, const struct ta
     }
 }
 
+struct tare_shape tare_shape_of_ones(int rank) {
+    struct tare_shape shape = { .rank = rank };
+    for (int i = 0; i < rank; i++)
+        shape.dims[i] = 1;
+    return shape;
+}
+
 tare_status tare_range_store(const struct tare_plan *plan, struct tare_exec_frame *frame, int step) {
-    const struct tare_shape shape = { .rank = plan->steps[step].range->keep_dims ? 1 : 0, .dims = { 1 } };
+    const struct tare_shape shape = tare_shape_of_ones(frame->extremes[step].rank);
     struct tare_tensor *output = &frame->slots[plan->steps[step].first_output];
     if (output->dtype) return TARE_OK;
     TARE_TRY(tare_tensor_new(output, TARE_DT_FLOAT, &shape));
-    TARE_DATA(float, output)[0] = frame->extremes[step];
+    TARE_DATA(float, output)[0] = frame->extremes[step].value;
     return TARE_OK;
 }
 
+bool tare_range_covers(const struct tare_step_range *range, const struct tare_shape *shape) {
+    for (int i = 0; i < shape->rank && !range->is_flattened; i++)
+        if (!(range->axes >> i & 1) && shape->dims[i] != 1) return false;
+    return true;
+}
+
 tare_status tare_range_set(const struct tare_plan *plan, struct tare_exec_frame *frame,
-                           const struct tare_step_range *range, const struct tare_value_range *values) {
+                           const struct tare_step_range *range, const struct tare_shape *shape,
+                           const struct tare_value_range *values) {
     float extremes[2] = { 0 };
-    const bool is_known = tare_value_range_end(&extremes[MINIMUM], &extremes[MAXIMUM], values);
+    const bool is_known =
+        tare_range_covers(range, shape) && tare_value_range_end(&extremes[MINIMUM], &extremes[MAXIMUM], values);
     frame->keeps_values |= !is_known;
     for (int i = 0; i < 2; i++) {
-        frame->extremes[range->steps[i]] = extremes[i];
+        frame->extremes[range->steps[i]] = (struct tare_extreme){ extremes[i], range->is_flattened ? 1 : shape->rank };
         frame->computed[range->steps[i]] = is_known;
         if (is_known && range->has_tensors) TARE_TRY(tare_range_store(plan, frame, range->steps[i]));
     }
@@ -172,6 +194,7 @@ tare_status tare_range_run(const struct tare_plan *plan, struct tare_exec_frame 
     if (!range->active || step != first) return TARE_OK;
     if (is_collected(range) && frame->computed[step]) return TARE_OK;
     tare_value_range_begin(&values);
-    if (source->dtype == TARE_DT_FLOAT && !source->splat) tare_value_range_add(&values, source->data, source->elements);
-    return tare_range_set(plan, frame, range, &values);
+    if (source->dtype == TARE_DT_FLOAT && !source->splat && tare_range_covers(range, &source->shape))
+        tare_value_range_add(&values, source->data, source->elements);
+    return tare_range_set(plan, frame, range, &source->shape, &values);
 }

@@ -21,7 +21,6 @@ struct scalar_op {
     unsigned char codes[TARE_STEP_MAX_STAGES]; /* enum tare_stage_code */
     unsigned char n_codes;
     signed char x, y; /* y -1: none */
-    signed char rank; /* of the result of Reshape; -1: the larger one of the inputs */
     bool is_used;     /* by steps outside of the program */
     bool is_kept;     /* not all of them only read it: the tensor of the result has memory of its own */
     int step, dtype, slot;
@@ -60,20 +59,10 @@ static bool is_scalar_value(const struct tare_plan *plan, const struct tare_plan
     return step >= 0 && (plan->steps[step].is_scalar || plan->steps[step].range);
 }
 
-/* The rank of a Reshape to a scalar or to one element; -1 for any other step. */
-static int reshaped_rank(const struct tare_step *step) {
-    if (strcmp(step->node->op, "Reshape") != 0 || !step->op || step->reads || step->n_inputs != 2) return -1;
-    const struct tare_tensor *shape = tare_edge_constant(step->node->inputs[1]);
-    if (!shape || shape->shape.rank != 1 || shape->elements > 1) return -1;
-    return shape->elements == 0 || tare_tensor_get_i64(shape, 0) == 1 ? (int)shape->elements : -1;
-}
-
 static bool is_scalar(const struct tare_plan *plan, const struct tare_plan_uses *uses, const struct tare_step *step) {
     struct tare_step_stages stages;
     bool has_value = false;
     if (step->fusion || step->range) return false;
-    if (reshaped_rank(step) >= 0)
-        return tare_plan_lane_of(step->node->output_dtypes[0]) && is_scalar_value(plan, uses, step->inputs[0]);
     if (step->n_inputs == 0 || !tare_plan_stages_of(&stages, step, 0)) return false;
     for (size_t i = 0; i < step->n_inputs; i++) {
         const bool is_value = is_scalar_value(plan, uses, step->inputs[i]);
@@ -128,12 +117,8 @@ static bool append(struct builder *b, int s) {
     const struct tare_step *step = &b->plan->steps[s];
     struct tare_scalar_program *program = b->program;
     struct tare_step_stages stages = { .operand = -1 };
-    struct scalar_op op = { .step = s,
-                            .rank = (signed char)reshaped_rank(step),
-                            .y = -1,
-                            .dtype = step->node->output_dtypes[0],
-                            .slot = step->first_output };
-    if (program->n_ops == MOST_OPS || (op.rank < 0 && !tare_plan_stages_of(&stages, step, 0))) return false;
+    struct scalar_op op = { .step = s, .y = -1, .dtype = step->node->output_dtypes[0], .slot = step->first_output };
+    if (program->n_ops == MOST_OPS || !tare_plan_stages_of(&stages, step, 0)) return false;
     op.x = (signed char)register_of(b, step, 0);
     if (stages.operand >= 0) op.y = (signed char)register_of(b, step, stages.operand);
     if (op.x < 0 || (stages.operand >= 0 && op.y < 0)) return false;
@@ -167,7 +152,7 @@ static tare_status begin_program(struct builder *b, struct tare_plan *plan, stru
 static bool only_reads(const struct tare_step *step) {
     struct tare_step_stages stages;
     if (!step->group) return false;
-    return step->n_inputs == 2 ? tare_plan_stages_of(&stages, step, 0) : strcmp(step->node->op, "PadV2") == 0;
+    return step->n_inputs == 2 && tare_plan_stages_of(&stages, step, 0);
 }
 
 /* Marks the results and the values of ranges that steps outside of their program, or of any program, use. */
@@ -245,8 +230,7 @@ static bool is_extreme(const struct scalar_input *input, const struct tare_plan 
 }
 
 static bool load_tensor(struct scalar *out, const struct tare_tensor *tensor, enum tare_lane_type type) {
-    if (tensor->elements != 1 || tensor->splat || tensor->shape.rank > 1 || tare_plan_lane_of(tensor->dtype) != type)
-        return false;
+    if (tensor->elements != 1 || tensor->splat || tare_plan_lane_of(tensor->dtype) != type) return false;
     *out = (struct scalar){ tare_lane_load(tensor->data, type, 0), tensor->shape.rank };
     return true;
 }
@@ -258,8 +242,8 @@ static bool load_inputs(struct scalar registers[SCALARS_OF_PROGRAM], struct tare
         if (input->value < 0 && program->has_constants) {
             registers[i] = input->constant;
         } else if (is_extreme(input, plan, frame)) {
-            const int step = input->extreme;
-            registers[i] = (struct scalar){ { .f = frame->extremes[step] }, plan->steps[step].range->keep_dims };
+            const struct tare_extreme *extreme = &frame->extremes[input->extreme];
+            registers[i] = (struct scalar){ { .f = extreme->value }, extreme->rank };
         } else {
             if (!load_tensor(&registers[i], tare_plan_value(plan, frame, input->value), input->type)) return false;
             if (input->value < 0) input->constant = registers[i];
@@ -282,7 +266,7 @@ static void run_op(struct scalar registers[SCALARS_OF_PROGRAM], const struct sca
     }
     if (op->y >= 0 && registers[op->y].rank > rank) rank = registers[op->y].rank;
     result->value = value;
-    result->rank = op->rank >= 0 ? op->rank : rank;
+    result->rank = rank;
 }
 
 /* The tensor of a result: that of the last run if it has the same rank and no other references. */
@@ -291,7 +275,7 @@ static tare_status kept_tensor(struct tare_tensor **out, struct tare_exec_frame 
     struct tare_tensor *tensor = *out = frame->singles[step];
     if (!tensor) return TARE_NO_MEMORY;
     if (tensor->dtype && tensor->shape.rank == rank && tare_tensor_is_exclusive(tensor)) return TARE_OK;
-    const struct tare_shape shape = { .rank = rank, .dims = { 1 } };
+    const struct tare_shape shape = tare_shape_of_ones(rank);
     tare_tensor_reset(tensor);
     return tare_tensor_new(tensor, dtype, &shape);
 }
@@ -301,10 +285,9 @@ static void lend_result(struct tare_exec_frame *frame, const struct scalar_op *o
     struct tare_tensor *slot = &frame->slots[op->slot];
     tare_lane_store(&frame->lent[op->step], tare_plan_lane_of(op->dtype), 0, result->value);
     if (slot->dtype && slot->shape.rank == result->rank) return;
-    *slot = (struct tare_tensor){ .dtype = op->dtype,
-                                  .shape = { .rank = result->rank, .dims = { 1 } },
-                                  .elements = 1,
-                                  .data = &frame->lent[op->step] };
+    *slot = (struct tare_tensor){
+        .dtype = op->dtype, .shape = tare_shape_of_ones(result->rank), .elements = 1, .data = &frame->lent[op->step]
+    };
 }
 
 static tare_status store_result(struct tare_exec_frame *frame, const struct scalar_op *op,

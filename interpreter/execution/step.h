@@ -32,10 +32,16 @@ tare_status tare_group_run_on(struct tare_session *session, const struct tare_pl
 tare_status tare_group_open(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                             const struct tare_step_group *group, const struct tare_tensor *source,
                             struct tare_tensor *result, struct tare_bound_expression **bound);
+/* True if the range of a tensor of this shape is that of all its elements. */
+bool tare_range_covers(const struct tare_step_range *range, const struct tare_shape *shape);
 /* Sets the values of an active range in frame->extremes, and the outputs of its steps if other steps use them, and
- * marks the steps in frame->computed, if `values` determine them; otherwise they must run. */
+ * marks the steps in frame->computed, if `values`, those of a tensor of `shape`, determine them; otherwise they must
+ * run. */
 tare_status tare_range_set(const struct tare_plan *plan, struct tare_exec_frame *frame,
-                           const struct tare_step_range *range, const struct tare_value_range *values);
+                           const struct tare_step_range *range, const struct tare_shape *shape,
+                           const struct tare_value_range *values);
+/* [1, 1, …], the shape of a value of a range. */
+struct tare_shape tare_shape_of_ones(int rank);
 /* Creates the output of a step of a range that is computed, if it does not exist. */
 tare_status tare_range_store(const struct tare_plan *plan, struct tare_exec_frame *frame, int step);
 /* True if the group that computes the tensor has set the range in this run. */

@@ -10,6 +10,9 @@
 #include "base/tensor/number.h"
 
 #include <string.h>
+#include <wchar.h>
+
+_Static_assert(sizeof(wchar_t) == 4, "wmemset fills lanes");
 
 enum { LANE = 4, BLOCK = TARE_EXPRESSION_BLOCK, UNIT = TARE_PIPELINE_UNIT };
 
@@ -64,15 +67,25 @@ static void repeat_vectors(struct tare_bound_expression *bound) {
     bound->is_repeated = true;
 }
 
-/* Room for the lanes of an operand: all of them for a scalar or a vector, those of a block for an array. */
+/* Room for the lanes of an operand: all of them for a scalar or a vector, those of a block for rows or an array. */
 static tare_status make_lanes(struct tare_bound_expression *bound, int at, struct tare_arena *arena) {
     const enum tare_operand_kind kind = bound->operands[at].kind;
     const int64_t count = kind == TARE_OPERAND_ONE ? 1 : kind == TARE_OPERAND_VECTOR ? repeated_lanes(bound) : BLOCK;
     char *lanes = tare_arena_alloc(arena, (size_t)count * LANE);
     bound->lanes[at] = lanes;
     if (kind == TARE_OPERAND_VECTOR) bound->vectors[at] = lanes;
-    if (kind == TARE_OPERAND_ARRAY) bound->buffers[at] = lanes;
+    if (kind >= TARE_OPERAND_ROW) bound->buffers[at] = lanes;
     return lanes ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* True if the source of a branch has fewer elements than its result. */
+static bool is_spread(const struct tare_bound_expression *bound, const struct tare_expression_branch *branch) {
+    return branch->n_stages > 0 && branch->source >= 0 && bound->operands[branch->source].kind != TARE_OPERAND_ARRAY;
+}
+
+static tare_status make_block(struct tare_bound_expression *bound, int at, struct tare_arena *arena) {
+    bound->buffers[at] = tare_arena_alloc(arena, (size_t)BLOCK * LANE);
+    return bound->buffers[at] ? TARE_OK : TARE_NO_MEMORY;
 }
 
 static void bind_operand(const struct tare_bound_expression *bound, struct tare_stage *stage) {
@@ -111,13 +124,20 @@ static void join_sums(struct tare_bound_expression *bound, struct tare_pipeline 
     pipeline->n_stages = n;
 }
 
+/* The source of a branch that is not an array is read as lanes. */
+static enum tare_lane_type source_type(const struct tare_bound_expression *bound, int source) {
+    const struct tare_operand *operand = &bound->operands[source];
+    if (operand->kind == TARE_OPERAND_ARRAY) return operand->type;
+    return tare_lane_is_float(operand->type) ? TARE_LANE_FLOAT : TARE_LANE_INT32;
+}
+
 static void bind_branch(struct tare_bound_expression *bound, int b) {
     const struct tare_expression *expression = bound->expression;
     const struct tare_expression_branch *branch = &expression->branches[b];
     struct tare_pipeline *pipeline = &bound->pipelines[b];
     pipeline->n_stages = branch->n_stages;
     pipeline->range = b == 0 ? bound->range : NULL;
-    pipeline->from = branch->source < 0 ? expression->from : bound->operands[branch->source].type;
+    pipeline->from = branch->source < 0 ? expression->from : source_type(bound, branch->source);
     pipeline->to = b == 0 ? expression->to : TARE_LANE_INT32; /* lanes of either kind */
     for (int s = 0; s < branch->n_stages; s++) {
         struct tare_stage *stage = &pipeline->stages[s];
@@ -139,6 +159,7 @@ tare_status tare_expression_bind(struct tare_bound_expression *bound, struct tar
     memset(bound->vectors, 0, sizeof bound->vectors);
     for (int b = 0; b < bound->expression->n_branches; b++) {
         const struct tare_expression_branch *branch = &bound->expression->branches[b];
+        if (is_spread(bound, branch)) TARE_TRY(make_block(bound, branch->source, arena));
         for (int s = 0; s < branch->n_stages; s++)
             if (branch->stages[s].operand >= 0) TARE_TRY(make_lanes(bound, branch->stages[s].operand, arena));
     }
@@ -203,9 +224,26 @@ static const char *element(const struct tare_operand *operand, int64_t at) {
     return (const char *)operand->data + at * (int64_t)tare_lane_size(operand->type);
 }
 
-/* The lanes of a block of an array operand that no branch computes. */
+/* The lanes of a block, filled with the elements that it uses of an operand that has fewer than the result. */
+static const void *spread_lanes(const struct tare_bound_expression *bound, int at, int64_t first, int64_t count) {
+    const struct tare_operand *operand = &bound->operands[at];
+    const bool is_vector = operand->kind == TARE_OPERAND_VECTOR;
+    const int64_t run = is_vector ? 1 : operand->run;
+    wchar_t *lanes = (wchar_t *)(void *)bound->buffers[at]; /* filled by the C library's vector loops */
+    for (int64_t i = 0, end; i < count; i = end) {
+        const int64_t row = (first + i) / run, next = (row + 1) * run - first;
+        wchar_t value;
+        widen(&value, element(operand, is_vector ? row % bound->columns : row), operand->type, 1);
+        end = next < count ? next : count;
+        wmemset(lanes + i, value, (size_t)(end - i));
+    }
+    return lanes;
+}
+
+/* The lanes of a block of an operand of rows or an array that no branch computes. */
 static const void *array_lanes(const struct tare_bound_expression *bound, int at, int64_t first, int64_t count) {
     const struct tare_operand *operand = &bound->operands[at];
+    if (operand->kind != TARE_OPERAND_ARRAY) return spread_lanes(bound, at, first, count);
     const struct tare_pipeline widening = { .from = operand->type, .to = TARE_LANE_INT32 };
     if (tare_lane_size(operand->type) == LANE && count >= UNIT) return element(operand, first);
     run_pipeline(bound, &widening, bound->buffers[at], element(operand, first), count);
@@ -225,7 +263,10 @@ static void run_branch(struct tare_bound_expression *bound, int b, void *to, con
         if (bound->buffers[stage->tag] && !expression->branch_of[stage->tag])
             stage->operand = array_lanes(bound, stage->tag, first, count);
     }
-    run_pipeline(bound, pipeline, to, values ? values : element(&bound->operands[source], first), count);
+    if (!values)
+        values = is_spread(bound, &expression->branches[b]) ? spread_lanes(bound, source, first, count)
+                                                            : element(&bound->operands[source], first);
+    run_pipeline(bound, pipeline, to, values, count);
 }
 
 /* The branches above 0 first: their results are operands. */

@@ -1,6 +1,6 @@
 /* Element-wise expressions over arrays: a tree of pipelines (pipeline.h) whose operands are scalars, vectors along the
- * last dimension, or arrays of the result's shape. A block of elements passes all pipelines while it is in the
- * first-level cache. The source of the main pipeline may be computed block by block by a matrix product or a
+ * last dimension, values of rows, or arrays of the result's shape. A block of elements passes all pipelines while it is
+ * in the first-level cache. The source of the main pipeline may be computed block by block by a matrix product or a
  * convolution, whose sums are then never stored as a whole. */
 #ifndef TARE_INTERPRETER_KERNELS_EXPRESSION_H
 #define TARE_INTERPRETER_KERNELS_EXPRESSION_H
@@ -37,6 +37,7 @@ struct tare_expression {
 enum tare_operand_kind {
     TARE_OPERAND_ONE,    /* one element */
     TARE_OPERAND_VECTOR, /* `columns` elements, repeated */
+    TARE_OPERAND_ROW,    /* an element for each `run` elements of the result */
     TARE_OPERAND_ARRAY,  /* an element for each of the result */
 };
 
@@ -44,6 +45,7 @@ struct tare_operand {
     enum tare_operand_kind kind;
     enum tare_lane_type type;
     const void *data;
+    int64_t run;
 };
 
 /* An expression with its operands. */
@@ -59,7 +61,7 @@ struct tare_bound_expression {
     char *vectors[TARE_EXPRESSION_MAX_OPERANDS]; /* lanes of a vector; NULL: not a vector */
     bool is_uniform;  /* one pipeline whose operands are all single elements: blocks may have any length */
     bool is_repeated; /* vectors are repeated as often as blocks need, which the first run does */
-    char *buffers[TARE_EXPRESSION_MAX_OPERANDS]; /* lanes of a block of an array; NULL: not an array */
+    char *buffers[TARE_EXPRESSION_MAX_OPERANDS]; /* lanes of a block of rows or an array; NULL: another operand */
 };
 
 /* Prepares a run: `expression`, `level`, `columns` (of the result's last dimension, at least 1), `to`, `range`

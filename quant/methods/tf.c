@@ -7,6 +7,7 @@
  * dynamic: quantized_<op>_fn_N (input float, filter i8, scale, zero point) -> float.
  * Integers are those of the op set XLA. */
 #include "graph/model.h"
+#include "quant/dynamic_range.h"
 #include "quant/same_scale.h"
 #include "quant/tf_product.h"
 #include "quant/variables.h"
@@ -359,6 +360,14 @@ static tare_status rewrite_static(struct tare_quant_work *work, struct tare_quan
 
 /* ---- dynamic ---- */
 
+/* The integers of an activation less the zero point, as int32. */
+static struct tare_edge emit_whole_codes(struct tare_emit *emit, struct tare_edge x, struct tare_edge scale,
+                                         struct tare_edge zero_point) {
+    struct tare_edge q = tare_emit_dynamic_codes(emit, x, scale, zero_point);
+    q = tare_emit_cast(emit, "quantize/widen", q, TARE_DT_INT32);
+    return tare_emit_binary(emit, "Sub", "quantize/centre", q, zero_point);
+}
+
 static tare_status plan_dynamic(const char **reason, const struct tare_quant_work *work,
                                 struct tare_quant_layer *layer) {
     (void)work;
@@ -369,6 +378,7 @@ static tare_status plan_dynamic(const char **reason, const struct tare_quant_wor
 
 static tare_status rewrite_dynamic(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
+    const struct tare_shape flat = { .rank = 1, .dims = { -1 } };
     char name[96];
     struct call call;
     struct tare_edge y, x_scale = { NULL, 0 }, x_zero = { NULL, 0 };
@@ -382,9 +392,10 @@ static tare_status rewrite_dynamic(struct tare_quant_work *work, struct tare_qua
     const struct tare_edge w_scale = pass(&call, "weight_scale", emit_filter_scale(&emit, layer));
     const struct tare_edge w_zero = pass(&call, "weight_zp", tare_emit_i32(&emit, "filter/zero_point", 0));
     TARE_TRY(body->status);
-    tare_emit_dynamic_parameters(body, x, &x_scale, &x_zero);
+    tare_emit_dynamic_parameters(body, tare_emit_reshape(body, "dynamic/flat", x, &flat), (const int32_t[]){ 0 }, 1,
+                                 TARE_ZERO_POINT_TRUNCATED, &x_scale, &x_zero);
     w = emit_centred(body, "filter", w, w_zero);
-    y = tare_tf_product(body, layer, tare_emit_dynamic_centred(body, x, x_scale, x_zero), w);
+    y = tare_tf_product(body, layer, emit_whole_codes(body, x, x_scale, x_zero), w);
     y = tare_emit_cast(body, "sums/float", y, TARE_DT_FLOAT);
     y = tare_emit_binary(body, "Mul", "scaled", y, tare_emit_binary(body, "Mul", "scale", x_scale, w_scale));
     TARE_TRY(close_call(&y, &call, y));

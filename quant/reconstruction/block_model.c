@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "graph/emit.h"
 #include "graph/op.h"
+#include "quant/dynamic_range.h"
 
 #include <string.h>
 
@@ -81,21 +82,13 @@ static struct step_range fixed_range(struct build *b, const struct tare_qparams 
                                 tare_emit_f32(&b->emit, "high", (float)(p->qmax - p->zero_point)) };
 }
 
-static struct tare_edge extreme(struct build *b, const char *op, const char *limit, struct tare_edge flat) {
-    const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_FLOAT },
-                                            { "Tidx", TARE_EMIT_TYPE, TARE_DT_INT32 },
-                                            { "keep_dims", TARE_EMIT_BOOL, false },
-                                            { 0 } };
-    const struct tare_edge inputs[] = { flat, tare_emit_vector(&b->emit, "axis", 1, (const int32_t[]){ 0 }) };
-    return floats(b, limit, tare_emit_node(&b->emit, op, op, inputs, 2, attrs), tare_emit_f32(&b->emit, "zero", 0));
-}
-
-/* The range of the elements at run time, as the dynamic method has it. */
-static struct step_range current_range(struct build *b, struct tare_edge x) {
-    const struct tare_shape flat = { .rank = 1, .dims = { -1 } };
-    const struct tare_edge all = tare_emit_reshape(&b->emit, "flat", x, &flat);
-    const struct tare_edge high = extreme(b, "Max", "Maximum", all), low = extreme(b, "Min", "Minimum", all);
-    const struct tare_edge codes = tare_emit_f32(&b->emit, "codes", 255),
+/* The ranges of the rows at run time, as the dynamic method has them. */
+static struct step_range current_range(struct build *b, const struct tare_quant_layer *layer, struct tare_edge x) {
+    int32_t axes[TARE_MAX_RANK];
+    const int n_axes = tare_quant_row_axes(axes, &layer->product);
+    const struct tare_edge high = tare_emit_extreme(&b->emit, "Max", "Maximum", "high", x, axes, n_axes),
+                           low = tare_emit_extreme(&b->emit, "Min", "Minimum", "low", x, axes, n_axes),
+                           codes = tare_emit_f32(&b->emit, "codes", 255),
                            least = tare_emit_f32(&b->emit, "least", 1e-30F);
     const struct tare_edge scale =
         floats(b, "Maximum", floats(b, "RealDiv", floats(b, "Sub", high, low), codes), least);
@@ -124,7 +117,7 @@ static struct tare_edge quantized_input(struct build *b, const struct tare_quant
     struct step_range range;
     if (!layer->setting.method->integer_inputs || b->emit.status != TARE_OK) return x;
     b->emit.prefix = layer->op->name;
-    range = layer->setting.method->needs_ranges ? fixed_range(b, &layer->left_params) : current_range(b, x);
+    range = layer->setting.method->needs_ranges ? fixed_range(b, &layer->left_params) : current_range(b, layer, x);
     return add_step(b, x, &range);
 }
 

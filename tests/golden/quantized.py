@@ -4,7 +4,9 @@ min-max ranges; dynamic range and weight-only for comparison with the same code.
 
 A case is the float op with its attributes; inputs are the activation, the weight (or the second activation), the bias (no
 elements: none) and numbers:
-  method (0 static, 1 dynamic, 2 static with activations of 16 bits, 3 weight-only), activation (0 none, 1 Relu, 2 Relu6), bits, per tensor, two inputs, second layer,
+  method (0 static, 1 dynamic with one range for all, as in the op set TF, 2 static with activations of 16 bits,
+  3 weight-only, 4 dynamic with a range for each row), activation (0 none, 1 Relu, 2 Relu6), bits, per tensor, two inputs,
+  second layer,
   low and high of input, of second input, of output
 With "second layer" the output goes, as int8, into a 1x1 convolution (1) or a BatchMatMulV2 (2): inputs 4 is its weight.
 Of bfloat16 and half cases the activation, weights, bias and the float model's own ops are of that dtype; scales and the
@@ -61,12 +63,16 @@ def quantize(x, params):
     return np.rint(np.minimum(np.maximum(q, np.float32(low)), np.float32(high))).astype(np.int64)
 
 
-def dynamic_integers(x):
+def dynamic_integers(x, rows=None):
+    """Of all values, or of the rows, which span these axes."""
     f = np.float32
-    low, high = min(f(0), f(x.min())), max(f(0), f(x.max()))
-    s = max(high / f(255) - low / f(255), f(1e-30) / f(255))
-    zero = np.int64(np.rint((f(127) - high / s) * f(1024)) / f(1024))
-    q = np.floor((x / s + np.float32(zero)) + np.float32(0.5))
+    low, high = (np.asarray(v, f) for v in (x.min(axis=rows, keepdims=rows is not None),
+                                            x.max(axis=rows, keepdims=rows is not None)))
+    low, high = np.minimum(f(0), low), np.maximum(f(0), high)
+    s = np.maximum(high / f(255) - low / f(255), f(1e-30) / f(255))
+    zero = f(127) - high / s
+    zero = (np.rint(zero) if rows else np.trunc(np.rint(zero * f(1024)) / f(1024))).astype(np.int64)
+    q = np.floor((x / s + zero.astype(f)) + f(0.5))
     return np.clip(q, -128, 127).astype(np.int64) - zero, s
 
 
@@ -166,8 +172,9 @@ def epilogue(y, bias, activation, dtype):
 
 
 def emit(op, attrs, product, x, w, axes, fields, bias=None, activation=0, bits=8, per_tensor=False, range_=None, method=0,
-         second=None, dtype="float"):
-    """`product(x_q, w_q)` are the integer sums; `fields(scale)` shapes the scales to broadcast with them."""
+         second=None, dtype="float", rows=None, of_rows=None):
+    """`product(x_q, w_q)` are the integer sums; `fields(scale)` shapes the scales to broadcast with them, and `of_rows`
+    those of the activation's rows, which span the axes `rows`."""
     x, w = narrowed(dtype, x), narrowed(dtype, w)
     bias = None if bias is None else narrowed(dtype, bias)
     second = None if second is None else narrowed(dtype, second)
@@ -175,15 +182,20 @@ def emit(op, attrs, product, x, w, axes, fields, bias=None, activation=0, bits=8
     w_q, w_scale = quantize_weight(w, axes, bits, per_tensor)
     none = np.zeros(0, np.float32)
     inputs = [T(dtype, v) for v in (x, w, bias if bias is not None else none)]
-    if method in (1, 3):
-        x_q, scale = dynamic_integers(x) if method == 1 else (np.rint(x * EIGHTHS).astype(np.int64), np.float32(1))
-        assert method == 1 or np.all(x_q == x * EIGHTHS)
+    for form in {1: [1, 4], 3: [3], 4: [4]}.get(method, []):
+        x_q, scale = np.rint(x * EIGHTHS).astype(np.int64), np.float32(1)
+        if form != 3:
+            x_q, scale = dynamic_integers(x, rows if form == 4 else None)
+        assert form != 3 or np.all(x_q == x * EIGHTHS)
         sums = product(x_q, w_q)
-        assert np.abs(sums).max() < 2 ** (31 if method == 1 else 24)  # exact in float32, in whatever order they are added
+        assert np.abs(sums).max() < 2 ** (24 if form == 3 else 31)  # exact in float32, in whatever order they are added
+        if form == 4:
+            scale = of_rows(scale)
         factor = scale * np.broadcast_to(fields(w_scale), fields(w_scale).shape).astype(np.float32)
-        y = sums.astype(np.float32) / np.float32(1 if method == 1 else EIGHTHS)
+        y = sums.astype(np.float32) / np.float32(EIGHTHS if form == 3 else 1)
         y = epilogue(y * factor, bias, activation, dtype)
-        g.case(op, attrs, inputs + [numbers(method, activation, bits, per_tensor, 0, 0, [(0, 0)] * 3)], [T(dtype, y)])
+        g.case(op, attrs, inputs + [numbers(form, activation, bits, per_tensor, 0, 0, [(0, 0)] * 3)], [T(dtype, y)])
+    if method in (1, 3, 4):
         return
     wide = method == 2
     find = wide_params if wide else activation_params
@@ -247,7 +259,8 @@ def conv_case(i, size, kernel, channels, out, strides, dilations, padding, range
 
     axes = tuple(range(n)) if depthwise else tuple(range(n + 1))
     op = "Conv3D" if n == 3 else "DepthwiseConv2dNative" if depthwise else "Conv2D"
-    emit(op, attrs, product, x, w, axes, lambda s: s.reshape(-1), range_=range_, **options)
+    emit(op, attrs, product, x, w, axes, lambda s: s.reshape(-1), range_=range_, rows=tuple(range(1, n + 2)),
+         of_rows=lambda s: s, **options)
 
 
 def varied(i):
@@ -307,7 +320,8 @@ def matmul_case(i, transpose_a, transpose_b, range_, **options):
         options["second"] = rng.normal(0, 1, [n, 3]).astype(np.float32)
     attrs = f"T: float; transpose_a: {str(transpose_a).lower()}; transpose_b: {str(transpose_b).lower()}"
     emit("MatMul", attrs, lambda a, b: (a.T if transpose_a else a) @ (b.T if transpose_b else b), x, w,
-         (1,) if transpose_b else (0,), lambda s: s.reshape(-1), bias=bias, activation=i % 3, range_=range_, **options)
+         (1,) if transpose_b else (0,), lambda s: s.reshape(-1), bias=bias, activation=i % 3, range_=range_,
+         rows=(0,) if transpose_a else (1,), of_rows=lambda s: s.T if transpose_a else s, **options)
 
 
 for transpose_a in [False, True]:
@@ -344,7 +358,18 @@ def einsum_case(op, attrs, equation, x_shape, w_shape, sum_axes, range_, weight_
         bias = rng.normal(0, 3, product(x, w).shape[-1]).astype(np.float32)
     if options.pop("second", False):
         options["second"] = rng.normal(0, 1, [product(x, w).shape[-1], 3]).astype(np.float32)
-    emit(op, attrs, product, x, w, sum_axes, fields, bias=bias, range_=range_, **options)
+
+    def of_rows(scale):
+        labels = equation.split("->")[1]
+        kept = [c for c in x_labels if c in labels]
+        scale = scale.reshape([scale.shape[x_labels.index(c)] for c in kept])
+        order = [c for c in labels if c in kept]
+        scale = np.transpose(scale, [kept.index(c) for c in order])
+        return scale.reshape([scale.shape[order.index(c)] if c in order else 1 for c in labels])
+
+    x_labels = equation.split("->")[0].split(",")[1 if weight_first else 0]
+    rows = tuple(j for j, c in enumerate(x_labels) if c not in equation.split("->")[1])
+    emit(op, attrs, product, x, w, sum_axes, fields, bias=bias, range_=range_, rows=rows, of_rows=of_rows, **options)
 
 
 i = 0
@@ -362,11 +387,11 @@ for range_ in RANGES:
                             second=i % 5 == 2)
                 i += 1
 SIZES = dict(zip("abcdefgh", [2, 3, 4, 5, 2, 3, 2, 2]))
+EQUATIONS = [("abc,cd->abd", False), ("abc,cde->abde", False), ("abcd,cde->abe", False), ("ab,cb->ac", False),
+             ("abc,bcd->abd", False), ("abc,acd->abd", False), ("cd,abc->abd", True), ("abc,cd->adb", False),
+             ("abc,dc->dab", False), ("dc,abc->abd", True)]
 for range_ in RANGES:
-    for equation, weight_first in [("abc,cd->abd", False), ("abc,cde->abde", False), ("abcd,cde->abe", False),
-                                   ("ab,cb->ac", False), ("abc,bcd->abd", False), ("abc,acd->abd", False),
-                                   ("cd,abc->abd", True), ("abc,cd->adb", False), ("abc,dc->dab", False),
-                                   ("dc,abc->abd", True)]:
+    for equation, weight_first in EQUATIONS:
         terms = equation.split("->")[0].split(",")
         x_labels, w_labels = terms[::-1] if weight_first else terms
         out = equation.split("->")[1]
@@ -406,12 +431,14 @@ def broadcast_case(i, x_shape, w_shape, range_, **options):
     if options.pop("second", False):
         options["second"] = rng.normal(0, 1, [w_shape[-1], 3]).astype(np.float32)
     emit("BatchMatMulV2", "T: float; adj_x: false; adj_y: false", np.matmul, x, w, (len(w_shape) - 2,),
-         lambda s: s.reshape(()) if s.size == 1 else s, range_=range_, per_tensor=i % 4 == 3, activation=i % 3, **options)
+         lambda s: s.reshape(()) if s.size == 1 else s, range_=range_, per_tensor=i % 4 == 3, activation=i % 3,
+         rows=(len(x_shape) - 1,), of_rows=lambda s: s, **options)
 
 
 i = 0
-for x_shape, w_shape in [([4, 5], [3, 5, 6]), ([1, 4, 5], [3, 5, 6]), ([2, 1, 4, 5], [2, 3, 5, 6]), ([3, 1, 4, 5], [2, 5, 6]),
-                         ([1, 4, 5], [2, 3, 5, 6]), ([2, 3, 4, 5], [1, 3, 5, 6]), ([1, 2, 4, 5], [3, 1, 5, 6])]:
+BROADCASTS = [([4, 5], [3, 5, 6]), ([1, 4, 5], [3, 5, 6]), ([2, 1, 4, 5], [2, 3, 5, 6]), ([3, 1, 4, 5], [2, 5, 6]),
+              ([1, 4, 5], [2, 3, 5, 6]), ([2, 3, 4, 5], [1, 3, 5, 6]), ([1, 2, 4, 5], [3, 1, 5, 6])]
+for x_shape, w_shape in BROADCASTS:
     for range_ in RANGES[1:4]:
         broadcast_case(i, x_shape, w_shape, range_, second=i % 5 == 2)
         i += 1
@@ -462,6 +489,27 @@ for dtype in ["bfloat16", "half"]:
     einsum_case("Einsum", "T: float; N: 2; equation: 'abc,cd->adb'", "abc,cd->adb", [2, 3, 4], [4, 5], (0,), (-3.0, 3.0),
                 method=3, dtype=dtype, activation=1)
     draw = kept
+
+# ---- dynamic range of products of any form, with a range for each row ----
+
+i = 0
+draw = kept
+for range_ in [(-1.0, 3.0), (0.5, 2.0)]:
+    for equation, weight_first in EQUATIONS + [("ba,bc->ac", False), ("bca,bcd->ad", False)]:
+        x_labels, w_labels = (equation.split("->")[0].split(",")[k] for k in ((1, 0) if weight_first else (0, 1)))
+        summed = tuple(j for j, c in enumerate(w_labels) if c not in equation.split("->")[1])
+        einsum_case("Einsum", f"T: float; N: 2; equation: '{equation}'", equation, [SIZES[c] for c in x_labels],
+                    [SIZES[c] for c in w_labels], summed, range_, weight_first=weight_first, activation=i % 3, method=4)
+        i += 1
+    for adj_x in [False, True]:
+        for batch, dims in [("", []), ("b", [3]), ("ab", [2, 3])]:
+            einsum_case("BatchMatMulV2", f"T: float; adj_x: {str(adj_x).lower()}; adj_y: false",
+                        f"{'abkm' if adj_x else 'abmk'},{batch}kn->abmn", [2, 3, 5, 4] if adj_x else [2, 3, 4, 5],
+                        dims + [5, 6], (len(batch),), range_, activation=i % 3, method=4)
+            i += 1
+    for x_shape, w_shape in BROADCASTS:
+        broadcast_case(i, x_shape, w_shape, range_, method=4)
+        i += 1
 
 # ---- scales and zero points alone: low, high -> scale, zero point ----
 

@@ -49,7 +49,7 @@ class Judges:
                 "journal": str(self.work / "journal"), "keep": self.keep, "hlo": ""} | given
 
     def quantizer(self) -> None:
-        """TensorFlow's own quantizer (quantizer.py)."""
+        """TensorFlow's own quantizer (quantizer.py), and batches of dynamic range (batches.py)."""
         worker(self.task(quantizer=True), {}, self.results)
 
     def zoo(self) -> int:

@@ -22,6 +22,7 @@ os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0",
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
+import batches  # noqa: E402
 import catalogue  # noqa: E402
 import execution  # noqa: E402
 import loaders  # noqa: E402
@@ -227,6 +228,7 @@ def main(task: dict) -> None:
     tier, work, journal = task["tier"], Path(task["work"]), Journal(Path(task["journal"]))
     if task["quantizer"]:
         quantizer.judge(work, journal)
+        batches.judge(work, journal)
     modules = Path(task["hlo"]) if task["hlo"] else None
     for module in task["modules"]:
         catalogue.load(module)

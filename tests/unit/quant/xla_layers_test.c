@@ -197,7 +197,6 @@ static void products__with_the_weight_first_have_the_integers_of_a_matmul(void *
     check_forms(forms, 5);
 }
 
-/* Static and weight-only: method dynamic and the op set UNIFORM_QUANTIZED take no BatchMatMul. */
 static void batch_products__with_the_weight_first_have_the_integers_of_a_matmul(void **state) {
     static const int adjoint[][2] = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } };
     const struct form plain = { "MatMul", build_matmul, NULL };
@@ -205,7 +204,6 @@ static void batch_products__with_the_weight_first_have_the_integers_of_a_matmul(
     for (size_t i = 0; i < 4 * sizeof settings / sizeof *settings; i++) {
         const struct form form = { "BatchMatMulV2 with the weight first", build_batch_weight_first, adjoint[i % 4] };
         const struct tare_quant_setting *setting = &settings[i / 4];
-        if (setting->method == &tare_method_dynamic) continue;
         struct tare_tensor expected = outputs_of(&plain, setting, "", TARE_OP_SET_XLA);
         struct tare_tensor got = outputs_of(&form, setting, "", TARE_OP_SET_XLA);
         assert_true(quantized_model_loss(&got, &expected) < 1e-10);

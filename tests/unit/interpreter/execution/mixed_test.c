@@ -13,12 +13,16 @@ struct image {
     bool is_tiled; /* the lines are divided */
 };
 
-/* The step between integers that fits the range of y. */
+static struct tare_edge extreme_of_images(struct tare_graph *g, const char *op, struct tare_edge y) {
+    const struct tare_edge axes = mini_ints(g, "axes", 3, (int32_t[]){ 1, 2, 3 });
+    struct tare_node *node = mini_open(g, op, op, 2, y, axes);
+    mini_ok(tare_node_set_bool(node, "keep_dims", true));
+    return mini_done(node);
+}
+
+/* The step between integers that fits the range of each image of y. */
 static struct tare_edge step_of_range(struct tare_graph *g, struct tare_edge y) {
-    const struct tare_edge flat = mini_node(g, "Reshape", "flat", 2, y, mini_ints(g, "all", 1, (int32_t[]){ -1 }));
-    const struct tare_edge axis = mini_ints(g, "axis", 1, (int32_t[]){ 0 });
-    const struct tare_edge low = mini_node(g, "Min", "low", 2, flat, axis);
-    const struct tare_edge high = mini_node(g, "Max", "high", 2, flat, axis);
+    const struct tare_edge low = extreme_of_images(g, "Min", y), high = extreme_of_images(g, "Max", y);
     const struct tare_edge range = mini_node(g, "Sub", "range", 2, high, low);
     const struct tare_edge step = mini_node(g, "Div", "range_step", 2, range, mini_float(g, "steps", 255));
     return mini_node(g, "Maximum", "step", 2, step, mini_float(g, "least_step", 1e-6f));
@@ -145,9 +149,8 @@ static void mixed__observers_see_every_value(void **unused) {
                                          "middle_round",
                                          "middle_int8",
                                          "project",
-                                         /* of a range */ "low",
-                                         "high",
-                                         "flat",
+                                         /* of a range */ "Min",
+                                         "Max",
                                          "range_step" };
     check_observers(names, 9, false);
     check_observers(names, sizeof names / sizeof *names, true);

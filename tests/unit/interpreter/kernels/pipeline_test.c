@@ -396,13 +396,13 @@ static void check_expression(enum tare_cpu_level level, int64_t rows, int64_t co
     struct tare_bound_expression bound = {
         .expression = &residual, .level = level, .elements = count, .columns = columns, .to = got
     };
-    bound.operands[0] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_INT32, add };
-    bound.operands[1] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_INT32, &minus };
-    bound.operands[2] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_FLOAT, factor };
-    bound.operands[3] = (struct tare_operand){ TARE_OPERAND_ARRAY, TARE_LANE_FLOAT, NULL };
-    bound.operands[4] = (struct tare_operand){ TARE_OPERAND_ARRAY, TARE_LANE_INT8, bytes };
-    bound.operands[5] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_INT32, &zero_point };
-    bound.operands[6] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_FLOAT, &scale };
+    bound.operands[0] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_INT32, add, 0 };
+    bound.operands[1] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_INT32, &minus, 0 };
+    bound.operands[2] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_FLOAT, factor, 0 };
+    bound.operands[3] = (struct tare_operand){ TARE_OPERAND_ARRAY, TARE_LANE_FLOAT, NULL, 0 };
+    bound.operands[4] = (struct tare_operand){ TARE_OPERAND_ARRAY, TARE_LANE_INT8, bytes, 0 };
+    bound.operands[5] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_INT32, &zero_point, 0 };
+    bound.operands[6] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_FLOAT, &scale, 0 };
     assert_int_equal(tare_expression_bind(&bound, &arena), TARE_OK);
     for (int64_t first = 0; first < count; first += piece)
         tare_expression_run(&bound, x + first, first, count - first < piece ? count - first : piece);
@@ -431,6 +431,65 @@ static void expression__any_number_of_elements_and_columns(void **unused) {
     }
 }
 
+/* float(x - vector * row) * (row * vector), as a product of rows with scales and zero points of their own. */
+static const struct tare_expression of_rows = {
+    .from = TARE_LANE_INT32,
+    .to = TARE_LANE_FLOAT,
+    .n_branches = 3,
+    .n_operands = 6,
+    .branches = { { .source = -1,
+                    .n_stages = 3,
+                    .stages = { { TARE_STAGE_INT_SUB, 0 }, { TARE_STAGE_TO_FLOAT, -1 }, { TARE_STAGE_MUL, 3 } } },
+                  { .source = 1, .n_stages = 1, .stages = { { TARE_STAGE_INT_MUL, 2 } } },
+                  { .source = 4, .n_stages = 1, .stages = { { TARE_STAGE_MUL, 5 } } } },
+    .branch_of = { 1, 0, 0, 2 },
+};
+
+static void check_rows(enum tare_cpu_level level, int64_t rows, int64_t run, int64_t columns, int64_t piece) {
+    const int64_t count = rows * run;
+    int32_t *x = malloc((size_t)count * 4), *sums = malloc((size_t)columns * 4);
+    int8_t *zero_points = malloc((size_t)rows);
+    float *scales = malloc((size_t)rows * 4), *factors = malloc((size_t)columns * 4), *got = malloc((size_t)count * 4);
+    struct tare_arena arena = { 0 };
+    fill(x, TARE_LANE_INT32, count), fill(sums, TARE_LANE_INT32, columns), fill(zero_points, TARE_LANE_INT8, rows);
+    for (int64_t i = 0; i < rows; i++)
+        scales[i] = ldexpf((float)(next() & 0xffff) + 1, -20);
+    for (int64_t i = 0; i < columns; i++)
+        factors[i] = ldexpf((float)(next() & 0xffff) + 1, -20);
+    struct tare_bound_expression bound = {
+        .expression = &of_rows, .level = level, .elements = count, .columns = columns, .to = got
+    };
+    bound.operands[0] = (struct tare_operand){ TARE_OPERAND_ARRAY, TARE_LANE_INT32, NULL, 0 };
+    bound.operands[1] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_INT32, sums, 0 };
+    bound.operands[2] = (struct tare_operand){ TARE_OPERAND_ROW, TARE_LANE_INT8, zero_points, run };
+    bound.operands[3] = (struct tare_operand){ TARE_OPERAND_ARRAY, TARE_LANE_FLOAT, NULL, 0 };
+    bound.operands[4] = (struct tare_operand){ TARE_OPERAND_ROW, TARE_LANE_FLOAT, scales, run };
+    bound.operands[5] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_FLOAT, factors, 0 };
+    assert_int_equal(tare_expression_bind(&bound, &arena), TARE_OK);
+    for (int64_t first = 0; first < count; first += piece)
+        tare_expression_run(&bound, x + first, first, count - first < piece ? count - first : piece);
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t offset = (uint32_t)sums[i % columns] * (uint32_t)zero_points[i / run];
+        const float expected = (float)(int32_t)((uint32_t)x[i] - offset) * (scales[i / run] * factors[i % columns]);
+        if (memcmp(&got[i], &expected, sizeof expected) != 0)
+            fail_msg("level %s, %lld rows of %lld: element %lld is %g (expected %g)", tare_cpu_level_name(level),
+                     (long long)rows, (long long)run, (long long)i, (double)got[i], (double)expected);
+    }
+    tare_arena_free(&arena);
+    free(x), free(sums), free(zero_points), free(scales), free(factors), free(got);
+}
+
+static void expression__rows_have_values_of_their_own(void **unused) {
+    (void)unused;
+    static const int64_t columns[] = { 1, 3, 64, 65, 1000, 3000 };
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
+        for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+            check_rows(level, 37, columns[i], columns[i], 5 * columns[i]);
+            check_rows(level, 3, 7 * columns[i], columns[i], 2 * columns[i]); /* images */
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipeline__stages_have_the_same_bits_at_every_level),
@@ -444,6 +503,7 @@ int main(void) {
         cmocka_unit_test(pipeline__small_quotients_have_the_same_integers),
         cmocka_unit_test(pipeline__bounds_that_are_too_large_are_ignored),
         cmocka_unit_test(expression__any_number_of_elements_and_columns),
+        cmocka_unit_test(expression__rows_have_values_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
