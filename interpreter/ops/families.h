@@ -69,6 +69,7 @@
     X(reduce) \
     X(reference) \
     X(regex) \
+    X(regex_split) \
     X(resize) \
     X(rnn) \
     X(scatter) \
@@ -113,6 +114,7 @@
     X(uniform_quantized) \
     X(variable) \
     X(window_gradient) \
+    X(wordpiece) \
     X(xla_conv) \
     X(xla_dot) \
     X(xla_gather) \

@@ -1,18 +1,8 @@
 /* Tokenizers of the TensorFlow Text library, which models use as custom ops. */
-#include "base/alloc.h"
 #include "interpreter/ops/string/codepoint.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/string/text.h"
-
-/* Tokens collected before the outputs are allocated. A token that skips whitespace is a list of pieces of the text. */
-struct tokens {
-    struct token {
-        int64_t start, limit; /* byte range in the string */
-        size_t first, size;   /* range in `bytes` */
-    } * items;
-    size_t count, capacity;
-    struct tare_strbuf bytes;
-};
+#include "interpreter/ops/string/tokens.h"
 
 /* The Unicode property White_Space. */
 static bool is_white_space(uint32_t c) {
@@ -27,7 +17,7 @@ static size_t character_size(unsigned char lead) {
 
 /* Character i starts a token if its split logit exceeds its merge logit, if no token has started yet, or (force) if
  * it follows whitespace; otherwise it is appended to the current token. Whitespace belongs to no token. */
-static tare_status split_by_logits(struct tokens *tokens, struct tare_str text, const float *logits, int64_t most,
+static tare_status split_by_logits(struct tare_tokens *tokens, struct tare_str text, const float *logits, int64_t most,
                                    bool force) {
     size_t begun = tokens->count;
     bool after_blank = false;
@@ -44,31 +34,14 @@ static tare_status split_by_logits(struct tokens *tokens, struct tare_str text, 
         blank = is_white_space(code);
         if (!blank) {
             if (logits[2 * i] > logits[2 * i + 1] || tokens->count == begun || (after_blank && force)) {
-                if (!TARE_GROW(tokens->items, tokens->count, tokens->capacity)) return TARE_NO_MEMORY;
-                tokens->items[tokens->count++] = (struct token){ (int64_t)at, 0, tokens->bytes.size, 0 };
+                TARE_TRY(tare_tokens_begin(tokens, (int64_t)at, 0));
             }
-            tare_strbuf_append(&tokens->bytes, text.data + at, size);
-            tokens->items[tokens->count - 1].size += size;
+            tare_tokens_append(tokens, text.data + at, size);
             tokens->items[tokens->count - 1].limit = (int64_t)(at + size);
         }
         after_blank = blank;
     }
     return tare_strbuf_status(&tokens->bytes);
-}
-
-static tare_status write_tokens(struct tare_kernel *kernel, const struct tokens *tokens) {
-    struct tare_shape shape = tare_operand_vector_shape((int64_t)tokens->count);
-    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_STRING, &shape));
-    TARE_TRY(tare_kernel_output(kernel, 2, TARE_DT_INT64, &shape));
-    TARE_TRY(tare_kernel_output(kernel, 3, TARE_DT_INT64, &shape));
-    for (size_t i = 0; i < tokens->count; i++) {
-        const struct token *token = &tokens->items[i];
-        TARE_TRY(
-            tare_tensor_set_string(&kernel->outputs[0], (int64_t)i, tokens->bytes.data + token->first, token->size));
-        TARE_DATA(int64_t, &kernel->outputs[2])[i] = token->start;
-        TARE_DATA(int64_t, &kernel->outputs[3])[i] = token->limit;
-    }
-    return TARE_OK;
 }
 
 static tare_status infer_from_logits(struct tare_infer *infer) {
@@ -91,7 +64,7 @@ static tare_status infer_from_logits(struct tare_infer *infer) {
 static tare_status run_from_logits(struct tare_kernel *kernel) {
     const struct tare_tensor *strings = &kernel->inputs[0], *logits = &kernel->inputs[1];
     bool force = tare_tensor_get_i64(&kernel->inputs[2], 0) != 0;
-    struct tokens tokens = { 0 };
+    struct tare_tokens tokens = { 0 };
     struct tare_shape *shapes;
     tare_status status = TARE_OK;
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
@@ -103,9 +76,8 @@ static tare_status run_from_logits(struct tare_kernel *kernel) {
                                  force);
         TARE_DATA(int64_t, &kernel->outputs[1])[i + 1] = (int64_t)tokens.count;
     }
-    if (status == TARE_OK) status = write_tokens(kernel, &tokens);
-    tare_free(tokens.items);
-    tare_strbuf_free(&tokens.bytes);
+    if (status == TARE_OK) status = tare_tokens_write(kernel, &tokens, 0, 2, 3);
+    tare_tokens_free(&tokens);
     return status;
 }
 
