@@ -44,6 +44,12 @@ def beyond_xla(error: str, compiled: bool) -> str:
     return f"XLA does not support {unsupported[1]}" if compiled and unsupported else ""
 
 
+def cause(error: str) -> str:
+    """What an error of XLA says, without the places: names of nodes and functions, and where it was called from."""
+    text = re.sub(r"Graph execution error:|Detected at node .*|<stack traces .*|\{\{.*?\}\}|\[\[.*?\]\]|__inference\w+", "", error)
+    return next((line.strip()[:200] for line in text.splitlines() if line.strip()), "")
+
+
 def compare(got: list[dict[str, np.ndarray]], want: list[dict[str, np.ndarray]], bound: Bound) -> str:
     """The first difference between the outputs of `tare` (got) and TensorFlow's (want), or ""."""
     if len(got) != len(want):

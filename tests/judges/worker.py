@@ -205,12 +205,21 @@ class Judge:
         try:
             want = execution.run(loaded, signature, self.case.rows[signature], compiled)
         except Exception as error:  # noqa: BLE001
-            reason = execution.beyond_xla(str(error), compiled)
+            reason = execution.beyond_xla(str(error), compiled) or (self.by_xla and self.error_of_the_original(signature, str(error)))
             self.add(step, check, SKIPPED if reason else FAILED, reason or f"{type(error).__name__}: {error}")
             return
         text = execution.compare(got, want, bound)
         reason = self.original_by_xla(signature, bound) if text and self.by_xla else ""
         self.add(step, check, SKIPPED if reason else FAILED if text else PASSED, reason or text)
+
+    def error_of_the_original(self, signature: str, error: str) -> str:
+        """Why XLA rejects the original model, if it is for the same reason; or ""."""
+        try:
+            execution.run(tf.saved_model.load(str(self.case.model)), signature, self.case.rows[signature], True)
+        except Exception as original:  # noqa: BLE001
+            reason = execution.cause(str(original))
+            return f"XLA rejects the original model, too: {reason}" if reason == execution.cause(error) else ""
+        return ""
 
     def original_by_xla(self, signature: str, bound: Bound) -> str:
         """How XLA's values of the original model differ from those of TensorFlow's kernels, which `tare` has; or ""."""
