@@ -4,6 +4,7 @@
 #include "graph/op.h"
 #include "interpreter/inference/infer.h"
 #include "tpu/batching_internal.h"
+#include "tpu/compatibility.h"
 
 #include <string.h>
 
@@ -200,34 +201,6 @@ struct counted {
     struct tare_shape *const *shapes;
 };
 
-/* Ops whose number of rows depends on values. Each output of DynamicPartition has another one. */
-static bool decides_rows(const struct tare_node *node) {
-    static const char *const ops[] = { "Unique",
-                                       "UniqueV2",
-                                       "UniqueWithCounts",
-                                       "UniqueWithCountsV2",
-                                       "Where",
-                                       "ListDiff",
-                                       "SegmentSum",
-                                       "SegmentMean",
-                                       "SegmentMax",
-                                       "SegmentMin",
-                                       "SegmentProd",
-                                       "SparseSegmentSum",
-                                       "SparseSegmentMean",
-                                       "SparseSegmentSqrtN",
-                                       "DynamicPartition",
-                                       "StringSplit",
-                                       "StringSplitV2",
-                                       "NonMaxSuppression",
-                                       "NonMaxSuppressionV2",
-                                       "NonMaxSuppressionV3",
-                                       "NonMaxSuppressionV4",
-                                       "NonMaxSuppressionV5",
-                                       NULL };
-    return tare_op_is_one_of(node->op, ops);
-}
-
 static const struct tare_shape *shape_of(const struct counted *c, struct tare_edge edge) {
     return tare_node_is_arg(edge.node) ? &c->args[edge.node->position] : &c->shapes[edge.node->position][edge.index];
 }
@@ -255,7 +228,8 @@ static struct row_count rows_of(const struct counted *c, struct tare_edge edge, 
     struct row_count unknown = { TARE_UNKNOWN_DIM, NULL, 0 };
     if (shape->rank > 0 && shape->dims[0] >= 0) return (struct row_count){ shape->dims[0], NULL, 0 };
     if (shape->rank == 0 || tare_node_is_arg(edge.node) || depth == DEEPEST) return unknown;
-    if (!decides_rows(edge.node)) return rows_of_operand(c, edge, depth + 1);
+    if (!tare_tpu_decides_rows(edge.node)) return rows_of_operand(c, edge, depth + 1);
+    /* Each output of DynamicPartition has another number. */
     return (struct row_count){ TARE_UNKNOWN_DIM, edge.node,
                                tare_node_is(edge.node, "DynamicPartition") ? edge.index : 0 };
 }

@@ -95,6 +95,33 @@ bool tare_tpu_compiles(const char *op) {
     return tare_tpu_find_op(op) || is_old_control_flow(op);
 }
 
+bool tare_tpu_decides_rows(const struct tare_node *node) {
+    static const char *const ops[] = { "DynamicPartition",
+                                       "ListDiff",
+                                       "NonMaxSuppression",
+                                       "NonMaxSuppressionV2",
+                                       "NonMaxSuppressionV3",
+                                       "NonMaxSuppressionV4",
+                                       "NonMaxSuppressionV5",
+                                       "SegmentMax",
+                                       "SegmentMean",
+                                       "SegmentMin",
+                                       "SegmentProd",
+                                       "SegmentSum",
+                                       "SparseSegmentMean",
+                                       "SparseSegmentSqrtN",
+                                       "SparseSegmentSum",
+                                       "StringSplit",
+                                       "StringSplitV2",
+                                       "Unique",
+                                       "UniqueV2",
+                                       "UniqueWithCounts",
+                                       "UniqueWithCountsV2",
+                                       "Where",
+                                       NULL };
+    return tare_op_is_one_of(node->op, ops) && !tare_node_bool(node, "pad_to_max_output_size", false);
+}
+
 /* A custom call whose target exists on CPU only. */
 static bool is_cpu_call(const struct tare_node *node) {
     if (!tare_node_is(node, "XlaCustomCallV2")) return false;

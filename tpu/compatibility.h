@@ -55,6 +55,10 @@ typedef void (*tare_tpu_finding_fn)(void *arg, const struct tare_node *member, c
 tare_status tare_tpu_check_cluster(tare_tpu_finding_fn found, void *arg, struct tare_arena *arena,
                                    const struct tare_graph *graph);
 
+/* Whether the number of rows of the node's outputs depends on values: XLA computes with the greatest number, and not
+ * all of its kernels tell rows from padding (Unique of a part of its input does not). */
+bool tare_tpu_decides_rows(const struct tare_node *node);
+
 /* Whether there is a TPU kernel for the op, or the bridge lowers it itself. For whole models, before functions
  * are chosen: types and constants are not checked. */
 bool tare_tpu_compiles(const char *op);

@@ -135,6 +135,32 @@ static bool is_frame(const struct tare_node *node) {
     return false;
 }
 
+/* The first node of the functions, or of those below them, whose number of rows depends on values; NULL: none. */
+static tare_status find_row_decider(const struct tare_node **out, struct tare_arena *arena,
+                                    struct tare_graph *const *functions, size_t count) {
+    struct tare_tpu_closure closure;
+    *out = NULL;
+    TARE_TRY(tare_tpu_closure(&closure, arena, functions, count));
+    for (size_t m = 0; m < closure.count && !*out; m++) {
+        const struct tare_graph *graph = closure.members[m].graph;
+        for (size_t i = 0; i < graph->n_nodes && !*out; i++)
+            if (!graph->nodes[i]->dead && tare_tpu_decides_rows(graph->nodes[i])) *out = graph->nodes[i];
+    }
+    return TARE_OK;
+}
+
+static tare_status mark_row_deciders(bool *bad, const struct task *task) {
+    for (size_t i = 0; i < task->graph->n_nodes; i++) {
+        struct tare_node *node = task->graph->nodes[i];
+        const struct tare_node *below = NULL;
+        struct tare_call_site site;
+        TARE_TRY(tare_call_site(&site, task->s->arena, node));
+        if (site.n_callees) TARE_TRY(find_row_decider(&below, task->s->arena, site.callees, site.n_callees));
+        bad[i] |= below || tare_tpu_decides_rows(node);
+    }
+    return TARE_OK;
+}
+
 static tare_status find_refused(bool **out, const struct task *task) {
     const struct tare_graph *graph = task->graph;
     bool *all = TARE_NEW_ARRAY(task->s->arena, bool, graph->n_nodes + 1);
@@ -147,6 +173,7 @@ static tare_status find_refused(bool **out, const struct task *task) {
         for (size_t k = 0; k < node->n_inputs && !tare_node_is(node, "Assert"); k++)
             bad[i] |= tare_edge_dtype(node->inputs[k]) == TARE_DT_STRING;
     }
+    TARE_TRY(mark_row_deciders(bad, task));
     return tare_tpu_check_part(bad, task->s->arena, graph, all);
 }
 
@@ -483,6 +510,15 @@ static tare_status check(bool *whole, struct splitter *s, struct tare_graph *fun
         if (findings[i].kind == TARE_TPU_NOT_COMPILABLE) break;
     }
     if (s->first_error) s->first_error = without_advice(s, s->first_error);
+    if (*whole) {
+        const struct tare_node *node;
+        TARE_TRY(find_row_decider(&node, s->arena, &function, 1));
+        *whole = !node;
+        if (node)
+            s->first_error =
+                tare_arena_printf(s->arena, "'tf.%s' has as many rows as values decide. (node '%s' in function %s)",
+                                  node->op, node->name, node->graph->name);
+    }
     return *whole || s->first_error ? TARE_OK : TARE_NO_MEMORY;
 }
 

@@ -229,6 +229,28 @@ static void calls_of_what_is_refused__are_opened(void **state) {
     tear_down(&f);
 }
 
+/* XLA pads what has as many rows as values decide, and not all of its kernels know of the padding. */
+static void numbers_of_rows_that_values_decide__are_found_on_the_cpu(void **state) {
+    struct fixture f;
+    struct tare_graph *model;
+    struct tare_edge x;
+    (void)state;
+    set_up(&f);
+    model = tare_model_add_function(f.model, "model");
+    x = mini_node(model, "Unique", "unique", 1, chain(model, mini_arg(model, "x", TARE_DT_FLOAT), 3));
+    mini_return(model, "y", chain(model, x, 1));
+    x = mini_node(f.top, "Reshape", "vector", 2, mini_arg(f.top, "x", TARE_DT_FLOAT),
+                  mini_ints(f.top, "one", 1, (const int32_t[]){ 1 }));
+    x = mini_call(f.top, "PartitionedCall", "model", model, 1, x);
+    mini_return(f.top, "y", mini_node(f.top, "Max", "max", 2, x, mini_int(f.top, "axis", 0)));
+    serve(&f);
+    split(&f, 2);
+    assert_int_equal(graph_count(part(&f, 0), "Tanh"), 3);
+    assert_int_equal(graph_count(f.top, "Unique"), 1);
+    assert_non_null(strstr(f.split.notes[0], "'tf.Unique' has as many rows as values decide. (node 'unique'"));
+    tear_down(&f);
+}
+
 /* Reshape must know its shape at compilation: a shape that comes out of a text cannot be an argument. */
 static void what_must_be_known_at_compilation__stays_out_of_the_part(void **state) {
     static const int32_t axis[] = { 0 };
@@ -337,6 +359,7 @@ int main(void) {
         cmocka_unit_test(a_small_side__is_not_worth_a_second_call),
         cmocka_unit_test(independent_nodes__go_along),
         cmocka_unit_test(calls_of_what_is_refused__are_opened),
+        cmocka_unit_test(numbers_of_rows_that_values_decide__are_found_on_the_cpu),
         cmocka_unit_test(what_must_be_known_at_compilation__stays_out_of_the_part),
         cmocka_unit_test(variables_that_are_written__stay_on_the_cpu),
         cmocka_unit_test(a_model_of_strings__stays_and_that_is_said),
