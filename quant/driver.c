@@ -10,6 +10,7 @@
 #include "quant/range_cache.h"
 #include "quant/recipe.h"
 #include "quant/sweep.h"
+#include "quant/tied_tables.h"
 #include "quant/variables.h"
 #include "quant/weight_store.h"
 #include "quant/wide_inputs.h"
@@ -119,11 +120,23 @@ static void describe_weight(const struct tare_quant_layer *layer) {
     }
 }
 
-/* The integers of an earlier layer of the graph with the same constant and the same settings. */
-static struct tare_edge shared_integers(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
-    if (layer->twin) return layer->twin->integers;
-    const struct tare_quant_layer *other = layer->own_integers ? NULL : tare_quant_same_weight(work, layer);
-    return other ? other->integers : (struct tare_edge){ NULL, 0 };
+/* Takes the integers of an earlier layer of the graph with the same constant and the same settings, if there is one. */
+static void share_integers(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    const struct tare_quant_layer *other = layer->twin           ? layer->twin
+                                           : layer->own_integers ? NULL
+                                                                 : tare_quant_same_weight(work, layer);
+    if (layer->variable || !other) return;
+    layer->integers = other->integers;
+    layer->unarranged = other->unarranged;
+}
+
+/* A product whose table is looked up as well takes the integers of the table, or emits them in that order. Packed ones
+ * are in the order of the layer that stores them. */
+static void share_tied(struct tare_quant_layer *layer) {
+    const bool is_product = layer->kind != TARE_KIND_GATHER;
+    if (!layer->tied || layer->twin || layer->own_integers || layer->changed || layer->integers.node) return;
+    if (!layer->variable) layer->integers = tare_quant_tied_integers(layer);
+    layer->unarranged = is_product && (layer->integers.node || layer->quantized.bits == 8);
 }
 
 /* The integers and what is reported of them: from an earlier quantization of the model, or from the weight's values. */
@@ -131,7 +144,7 @@ static tare_status quantize_weight(struct tare_quant_work *work, struct tare_qua
     struct tare_quant_outcome *outcome = layer->outcome;
     bool found;
     TARE_TRY(tare_quant_weight_store_find(&found, work->plan->weights, work->arena, layer));
-    if (!layer->variable) layer->integers = shared_integers(work, layer);
+    share_integers(work, layer);
     if (!found) {
         TARE_TRY(tare_quant_make_integers(work->arena, layer));
         TARE_TRY(tare_quant_make_real(layer));
@@ -140,6 +153,7 @@ static tare_status quantize_weight(struct tare_quant_work *work, struct tare_qua
         tare_tensor_reset(&layer->real); /* one weight's floats at a time */
         TARE_TRY(tare_quant_weight_store_add(work->plan->weights, layer));
     }
+    share_tied(layer);
     describe_weight(layer);
     return TARE_OK;
 }
@@ -198,6 +212,7 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     TARE_CHECK(tare_bindings_new(&bindings, model));
     TARE_CHECK(find_all(&work, bindings));
     TARE_CHECK(plan_all(&work));
+    tare_quant_find_tied(&work);
     TARE_CHECK(tare_quant_layer_index_new(&work.index, &work));
     TARE_CHECK(tare_quant_check_variables(&work, bindings));
     TARE_CHECK(add_outcomes(&work));

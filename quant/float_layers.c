@@ -78,6 +78,14 @@ static const char *check_operands(const struct tare_quant_work *work, const stru
     return layer->weight->elements < least ? "the weight has too few elements" : check_selection(work, layer);
 }
 
+/* The entries of a table are read in whole blocks; other tables have a scale per entry. */
+static void fit_table(struct tare_quant_layer *layer) {
+    struct tare_quant_setting *setting = &layer->setting;
+    if (layer->kind == TARE_KIND_GATHER && setting->granularity == TARE_PER_BLOCK &&
+        (setting->block >= layer->product.rows || layer->product.rows % setting->block))
+        setting->granularity = TARE_PER_CHANNEL;
+}
+
 tare_status tare_quant_float_reason(const char **reason, const struct tare_quant_work *work,
                                     struct tare_quant_layer *layer, bool by_rule) {
     const struct tare_quant_method *method = layer->setting.method;
@@ -93,5 +101,6 @@ tare_status tare_quant_float_reason(const char **reason, const struct tare_quant
     }
     TARE_TRY(check_kind(reason, work, layer, by_rule));
     if (!*reason) *reason = check_operands(work, layer, by_rule);
+    fit_table(layer);
     return *reason || !method->plan ? TARE_OK : method->plan(reason, work, layer);
 }

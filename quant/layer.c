@@ -469,7 +469,7 @@ tare_status tare_quant_make_scales(struct tare_arena *arena, struct tare_quant_l
         .batches = layer->product.batches,
         .rows = layer->product.rows,
         .columns = layer->product.columns,
-        .block = setting->granularity == TARE_PER_BLOCK && layer->kind != TARE_KIND_GATHER ? setting->block : 0,
+        .block = setting->granularity == TARE_PER_BLOCK ? setting->block : 0,
         .per_tensor = setting->granularity == TARE_PER_TENSOR,
     };
     TARE_TRY(tare_quant_make_real(layer));
@@ -510,7 +510,8 @@ const int32_t *tare_quant_bias_integers(struct tare_arena *arena, const struct t
 bool tare_quant_same_integers(const struct tare_quant_layer *a, const struct tare_quant_layer *b) {
     const struct tare_quant_setting *x = &a->setting, *y = &b->setting;
     if (a->refused || b->refused || !a->weight || !b->weight) return false;
-    if (a->variable || b->variable) return a->variable == b->variable;
+    if (a->variable || b->variable)
+        return a->variable == b->variable && tare_quant_same_arrangement(&a->product, &b->product);
     if (x->bits != y->bits || x->granularity != y->granularity || x->block != y->block ||
         x->full_range != y->full_range)
         return false;

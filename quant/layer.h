@@ -64,6 +64,9 @@ struct tare_quant_layer {
     bool own_integers;                      /* a pass computed them: shared only with layers whose `twin` is this one */
     const struct tare_quant_layer *twin;    /* an earlier layer that has the same integers from a pass; NULL: none */
     struct tare_edge integers;              /* `quantized` in the graph, once it is emitted */
+    struct tare_quant_layer *tied; /* the look-up of the table that the product multiplies by, or the other way round
+                                      (quant/tied_tables.h); NULL: none */
+    bool unarranged;               /* `integers` of a product have the axes of the weight, not of product.arranged */
 
     struct tare_edge replaced; /* the real output of the rewritten layer; node NULL: there is none */
     /* What chooses the layer's entry by the number of an iteration: its own selection, or that of another layer of the

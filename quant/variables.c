@@ -6,6 +6,7 @@
  * dtype must follow the variable's (tare_quant_retype_reads), or the model does not run. */
 #include "quant/variables.h"
 #include "quant/layer_index.h"
+#include "quant/tied_tables.h"
 #include "graph/model.h"
 #include "base/tensor/spill.h"
 
@@ -72,7 +73,7 @@ static const char *check(const struct tare_quant_work *work, const struct tare_q
     size_t layers = 0;
     for (const struct tare_quant_layer *other = tare_quant_first_reader(work, layer->variable); other;
          other = other->next_reader) {
-        if (other->refused || !alike(other, layer))
+        if (other->refused || (!alike(other, layer) && !tare_quant_is_tied(work, other, layer)))
             return "its weight is a variable that another layer reads as other integers or in float";
         layers++;
     }

@@ -154,7 +154,7 @@ struct tare_edge tare_emit_product(struct tare_emit *emit, const struct tare_qua
     if (product.one_place) return emit_one_place(emit, &product, left, right, accumulator);
     if (product.spatial) return emit_conv(emit, &product, left, right, accumulator);
     const struct tare_edge inputs[] = { emit_left(emit, &product, left), emit_right(emit, &product, right) };
-    dot_dimension_numbers(&numbers, &layer->product, layer->weight && !layer->selection);
+    dot_dimension_numbers(&numbers, &layer->product, layer->weight && !layer->selection && !layer->unarranged);
     return emit_xla(emit, "XlaDotV2", inputs, 2, &numbers, accumulator);
 }
 
@@ -403,10 +403,26 @@ static struct tare_edge emit_chosen_weight(struct tare_emit *emit, struct tare_q
     return packs || s->reshapes ? tare_emit_entry(emit, "weight/entry", s, w) : w;
 }
 
+/* The integers with the axes of the weight (quant/tied_tables.h). */
+static struct tare_edge emit_unarranged(struct tare_emit *emit, struct tare_quant_layer *layer) {
+    struct tare_edge w = { NULL, 0 };
+    struct tare_tensor own;
+    const tare_status status =
+        tare_quant_restore(&own, &layer->product, &layer->quantized.values, &layer->weight->shape);
+    if (status == TARE_OK) {
+        w = emit_stored(emit, "weight", layer, &own);
+        tare_tensor_reset(&own);
+    } else {
+        emit->status = status;
+    }
+    return w;
+}
+
 struct tare_edge tare_emit_weight(struct tare_emit *emit, struct tare_quant_layer *layer) {
     if (layer->selection) return emit_chosen_weight(emit, layer);
     if (layer->integers.node) return layer->integers;
-    layer->integers = layer->quantized.bits != 4
+    layer->integers = layer->unarranged ? emit_unarranged(emit, layer)
+                      : layer->quantized.bits != 4
                           ? emit_stored(emit, "weight", layer, &layer->quantized.values)
                           : tare_emit_reshape(emit, "weight", emit_unpacked(emit, layer, emit_packed(emit, layer)),
                                               &layer->product.arranged);
@@ -515,11 +531,33 @@ static struct tare_edge emit_gather(struct tare_emit *emit, const char *name, co
     return tare_emit_node(emit, "GatherV2", name, inputs, 3, attrs);
 }
 
+/* Entries times the scales of their blocks: [entries, blocks, block] times [entries, blocks, 1]. */
+static struct tare_edge emit_scaled_blocks(struct tare_emit *emit, struct tare_quant_layer *layer, struct tare_edge y) {
+    const struct tare_quantized_weight *q = &layer->quantized;
+    const struct tare_quant_product *p = &layer->product;
+    const struct tare_shape blocks = { .rank = 3, .dims = { -1, q->n_blocks, q->layout.block } },
+                            scales = { .rank = 3, .dims = { -1, q->n_blocks, 1 } };
+    const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_FLOAT },
+                                            { "out_type", TARE_EMIT_TYPE, TARE_DT_INT32 },
+                                            { 0 } };
+    const struct tare_tensor *axis = layer->op->n_inputs > 2 ? tare_edge_constant(layer->op->inputs[2]) : NULL;
+    const int64_t at = axis ? tare_tensor_get_i64(axis, 0) : 0;
+    struct tare_shape stored = p->arranged; /* the axes up to that of the entries, then the blocks */
+    stored.rank = (int)(at < 0 ? at + p->arranged.rank : at) + 1;
+    stored.dims[stored.rank++] = q->n_blocks;
+    const struct tare_edge shape = tare_emit_node(emit, "Shape", "entries/shape", &y, 1, attrs);
+    struct tare_edge scale = tare_emit_floats(emit, "scale", &stored, q->scales);
+    scale = tare_emit_reshape(emit, "scales/blocks", emit_gather(emit, "scales", layer, scale), &scales);
+    y = tare_emit_binary(emit, "Mul", "scaled", tare_emit_reshape(emit, "entries/blocks", y, &blocks), scale);
+    return tare_emit_binary(emit, "Reshape", "scaled/entries", y, shape);
+}
+
 struct tare_edge tare_emit_table_lookup(struct tare_emit *emit, struct tare_quant_layer *layer) {
     const struct tare_quantized_weight *q = &layer->quantized;
     struct tare_edge y = emit_gather(emit, "entries", layer, tare_emit_weight(emit, layer));
-    struct tare_edge scale = tare_emit_channels(emit, "scale", layer, q->scales, q->n_scales);
     y = tare_emit_cast(emit, "entries/cast", y, TARE_DT_FLOAT);
+    if (q->n_blocks > 1) return emit_scaled_blocks(emit, layer, y);
+    struct tare_edge scale = tare_emit_channels(emit, "scale", layer, q->scales, q->n_scales);
     if (q->n_scales > 1) scale = emit_gather(emit, "scales", layer, scale);
     return tare_emit_binary(emit, "Mul", "scaled", y, scale);
 }
