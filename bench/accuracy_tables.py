@@ -15,7 +15,7 @@ import math
 import os
 import sys
 
-SETS = ("int8", "auto", "int4", "reconstruction")
+SETS = ("int8", "auto", "int4")
 DEFAULT_ALGORITHM = "min_max"
 COLUMNS = (  # heading, method (a tuple: the first one that was measured)
     ("static", ("static",)),
@@ -27,10 +27,8 @@ COLUMNS = (  # heading, method (a tuple: the first one that was measured)
     ("bfloat16", ("bfloat16",)),
     ("int4", ("weight_only:bits=4:block=32",)),
     ("int4+gptq", ("weight_only:bits=4:block=32+gptq",)),
-    ("int4+reconstruction", ("weight_only:bits=4:block=32+gptq+reconstruction",)),
     ("W4A8", ("static:bits=4",)),
     ("W4A8+gptq", ("static:bits=4+gptq",)),
-    ("W4A8+reconstruction", ("static:bits=4+gptq+reconstruction",)),
 )
 EIGHT_BITS = ("static", "auto", "dynamic", "weight_only", "bfloat16")
 UNITS = {"top1": " %", "iou": " %", "pixel_accuracy": " %", "sequence": " %", "sqnr": " dB", "psnr": " dB"}
@@ -192,13 +190,11 @@ def requirements(tasks):
             checked += 1
             if automatic.sqnr is not None and (plain.sqnr is None or automatic.sqnr < plain.sqnr):
                 failures.append(f"{task}: --auto has {decibels(automatic)} dB, plain static {decibels(plain)} dB")
-        four = [row for row in (find(rows, "weight_only:bits=4:block=32+gptq"),
-                                find(rows, "weight_only:bits=4:block=32+gptq+reconstruction")) if row]
+        four = find(rows, "weight_only:bits=4:block=32+gptq")
         if four:
             checked += 1
-            limit = 5 if reference.measure in LOWER_IS_BETTER else 1
-            least = min(points(row, reference) for row in four)
-            if least > limit:
+            least = points(four, reference)
+            if least > (5 if reference.measure in LOWER_IS_BETTER else 1):
                 failures.append(f"{task}: 4 bits lose {least:.2f} points")
     return failures, checked
 

@@ -42,34 +42,6 @@ static void free_input(struct tare_calibration_input *input) {
     tare_record_set_free(&input->records);
 }
 
-tare_status tare_kept_samples_add(struct tare_kept_samples *samples, const char *signature,
-                                  const struct tare_tensor *feeds, size_t n_feeds) {
-    struct tare_kept_sample *sample;
-    if (!TARE_GROW(samples->items, samples->count, samples->capacity)) return TARE_NO_MEMORY;
-    sample = &samples->items[samples->count];
-    *sample = (struct tare_kept_sample){ .signature = tare_strdup(signature),
-                                         .feeds = tare_calloc(n_feeds + 1, sizeof *sample->feeds) };
-    samples->count++;
-    if (!sample->signature || !sample->feeds) return TARE_NO_MEMORY;
-    sample->n_feeds = n_feeds;
-    for (size_t i = 0; i < n_feeds; i++) {
-        tare_tensor_share(&sample->feeds[i], &feeds[i]);
-        samples->bytes += tare_tensor_bytes(&feeds[i]);
-    }
-    return TARE_OK;
-}
-
-void tare_kept_samples_clear(struct tare_kept_samples *samples) {
-    for (size_t i = 0; i < samples->count; i++) {
-        for (size_t k = 0; k < samples->items[i].n_feeds; k++)
-            tare_tensor_reset(&samples->items[i].feeds[k]);
-        tare_free(samples->items[i].feeds);
-        tare_free(samples->items[i].signature);
-    }
-    tare_free(samples->items);
-    *samples = (struct tare_kept_samples){ 0 };
-}
-
 void tare_calibration_free(struct tare_calibration *calibration) {
     if (!calibration || atomic_fetch_sub(&calibration->shares, 1) > 0) return;
     for (size_t i = 0; i < calibration->n_inputs; i++)
@@ -84,7 +56,6 @@ void tare_calibration_free(struct tare_calibration *calibration) {
         tare_free(calibration->functions[i].name);
     tare_coverage_free(&calibration->coverage);
     tare_hessians_free(calibration->hessians);
-    tare_kept_samples_clear(&calibration->samples);
     tare_free(calibration->inputs);
     tare_free(calibration->digests);
     tare_free(calibration->tensors);
@@ -467,16 +438,6 @@ done:
     return status;
 }
 
-/* What a merge leaves out. */
-static tare_status share_samples(struct tare_calibration *to, const struct tare_calibration *from) {
-    to->hessians = tare_hessians_share(from->hessians);
-    for (size_t i = 0; i < from->samples.count; i++) {
-        const struct tare_kept_sample *sample = &from->samples.items[i];
-        TARE_TRY(tare_kept_samples_add(&to->samples, sample->signature, sample->feeds, sample->n_feeds));
-    }
-    return TARE_OK;
-}
-
 tare_status tare_calibration_duplicate(struct tare_calibration **out, const struct tare_calibration *calibration) {
     struct tare_calibration *made =
         tare_calibration_new(calibration->fingerprint, calibration->settings, calibration->channels);
@@ -484,10 +445,11 @@ tare_status tare_calibration_duplicate(struct tare_calibration **out, const stru
     *out = NULL;
     if (!made) return TARE_NO_MEMORY;
     status = tare_calibration_merge(made, calibration);
-    if (status == TARE_OK) status = share_samples(made, calibration);
-    if (status == TARE_OK)
+    if (status == TARE_OK) {
+        made->hessians = tare_hessians_share(calibration->hessians); /* a merge leaves them out */
         *out = made;
-    else
+    } else {
         tare_calibration_free(made);
+    }
     return status;
 }

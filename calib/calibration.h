@@ -45,23 +45,6 @@ struct tare_calibration_function {
     int64_t records; /* that reached it */
 };
 
-/* Samples kept in memory, for accuracy passes that run the model again. */
-struct tare_kept_sample {
-    char *signature;
-    struct tare_tensor *feeds; /* of the signature, in its order (calib/source.h) */
-    size_t n_feeds;
-};
-struct tare_kept_samples {
-    struct tare_kept_sample *items; /* in the order of the records */
-    size_t count, capacity;
-    size_t bytes; /* of the tensors */
-};
-/* Shares the tensors. */
-tare_status tare_kept_samples_add(struct tare_kept_samples *samples, const char *signature,
-                                  const struct tare_tensor *feeds, size_t n_feeds) TARE_WARN_UNUSED;
-/* Frees the samples, not the struct. */
-void tare_kept_samples_clear(struct tare_kept_samples *samples);
-
 struct tare_calibration {
     _Atomic int shares;      /* further owners (tare_calibration_share) */
     uint64_t fingerprint[2]; /* of the prepared model (calib/fingerprint.h) */
@@ -81,7 +64,6 @@ struct tare_calibration {
     struct tare_coverage coverage; /* control flow that selects one of several functions */
     struct tare_hessians
         *hessians; /* from a second pass over the samples (calib/hessian.h); NULL: none. Not stored in the file */
-    struct tare_kept_samples samples; /* the first ones, kept together with Hessians. Not stored in the file */
 };
 
 /* An empty one; NULL: no memory. */
@@ -91,7 +73,7 @@ void tare_calibration_free(struct tare_calibration *calibration);
 /* Adds an owner, who releases it with tare_calibration_free. A calibration with several owners may not be changed.
  * Thread-safe. */
 struct tare_calibration *tare_calibration_share(const struct tare_calibration *calibration);
-/* A copy that can be changed. It shares the Hessians and the tensors of the kept samples. TARE_INVALID_ARGUMENT for an
+/* A copy that can be changed. It shares the Hessians. TARE_INVALID_ARGUMENT for an
  * unfinished calibration. */
 tare_status tare_calibration_duplicate(struct tare_calibration **out,
                                        const struct tare_calibration *calibration) TARE_WARN_UNUSED;

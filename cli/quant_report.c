@@ -2,7 +2,6 @@
 #include "cli/quant_report.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
-#include "eval/report/quant_report.h"
 
 #include <stdio.h>
 
@@ -10,7 +9,6 @@ void tare_print_quant_report(const struct tare_quant_report *report, const struc
     struct tare_strbuf text = { 0 };
     tare_strbuf_printf(&text, "%zu of %zu quantizable ops quantized\n", report->quantized, report->count);
     tare_layers_table(&text, layers, tare_command_width(stderr));
-    tare_blocks_text(&text, report);
     tare_strbuf_print(&text, stderr);
     tare_strbuf_free(&text);
 }

@@ -172,6 +172,5 @@ struct tare_quant_ranges tare_ranges_of(const struct tare_calibration *calibrati
                                        .find_entry = find_entry,
                                        .arg = (void *)(uintptr_t)calibration,
                                        .statistics = statistics_of,
-                                       .hessian = hessian_of,
-                                       .samples = &calibration->samples };
+                                       .hessian = hessian_of };
 }

@@ -118,7 +118,6 @@ static tare_status round_groups(struct tare_quant_layer *layer, const struct rea
     const size_t bytes = (size_t)size * (size_t)size * sizeof(double);
     double *hessian = tare_malloc(bytes);
     struct tare_compensation how = { .act_order = wanted->act_order,
-                                     .fits_scales = wanted->fits_scales,
                                      .hessian = hessian,
                                      .real = TARE_CONST_DATA(float, &layer->real),
                                      .count = layer->product.columns / groups };

@@ -7,7 +7,6 @@
 struct tare_quant_compensation {
     double damp;      /* least share of the Hessian's mean diagonal that is added to its diagonal */
     bool act_order;   /* rows with large inputs first */
-    bool fits_scales; /* also choose the scales */
 };
 
 /* Does nothing for layers without a Hessian. Starts from the integers that a layer has. */

@@ -10,12 +10,7 @@
  * ICLR 2023), which is Babai's nearest plane (Chen et al., "The Geometry of LLM Quantization: GPTQ as Babai's Nearest
  * Plane Algorithm", 2025). R comes from the Cholesky factor of H with its rows in reverse: index a here is the place in
  * that reversed order.
- *
- * With fits_scales, the scales are chosen as well. For fixed integers q the error is quadratic in the scales: with
- * g = H e, the scale of the rows of block b is best at s_b + q_b' g / q_b' H q_b, and the blocks of a column are fitted
- * one after another. Fitting and rounding alternate, each reducing the error for what the other found; they start from
- * several multiples of the given scales, as the result depends on the start: with few codes, smaller scales that clip
- * large weights are often better. */
+ */
 #include "quant/gptq_rounding.h"
 
 #include "base/alloc.h"
@@ -221,187 +216,6 @@ static void finish_columns(struct slice *s) {
     }
 }
 
-/* ---- fitting scales ---- */
-
-static double *slice_scale(const struct slice *s, int64_t row, int64_t n) {
-    return &s->w->weight->scales[tare_weight_scale_index(s->w->weight, 0, row, s->first + n)];
-}
-
-/* carried = H e, row by row. */
-static void pull_rows(struct slice *s) {
-    const struct work *w = s->w;
-    for (int64_t i = 0; i < w->rows; i++) {
-        const double *h = &w->how->hessian[i * w->rows];
-        double *pull = &s->carried[i * SLICE];
-        if (tare_control_is_stopped()) return;
-        for (int n = 0; n < SLICE; n++)
-            pull[n] = w->damping * s->error[i * SLICE + n];
-        for (int64_t j = 0; j < w->rows; j++)
-            for (int n = 0; n < SLICE; n++)
-                pull[n] += h[j] * s->error[j * SLICE + n];
-    }
-}
-
-/* The changes of the scales of the rows from `first` to `end`, one per column. */
-static void fit_block(double change[SLICE], const struct slice *s, int64_t first, int64_t end) {
-    const struct work *w = s->w;
-    double along[SLICE] = { 0 }, curvature[SLICE] = { 0 };
-    for (int64_t i = first; i < end; i++) {
-        const double *h = &w->how->hessian[i * w->rows];
-        const int8_t *q = &s->rounded[i * SLICE];
-        double sum[SLICE];
-        for (int n = 0; n < SLICE; n++)
-            sum[n] = w->damping * q[n];
-        for (int64_t j = first; j < end; j++)
-            for (int n = 0; n < SLICE; n++)
-                sum[n] += h[j] * s->rounded[j * SLICE + n];
-        for (int n = 0; n < SLICE; n++) {
-            curvature[n] += q[n] * sum[n];
-            along[n] += q[n] * s->carried[i * SLICE + n];
-        }
-    }
-    for (int64_t n = 0; n < SLICE; n++) {
-        change[n] = n < s->count && curvature[n] > 0 ? along[n] / curvature[n] : 0;
-        if (change[n] != 0 && !(*slice_scale(s, first, n) + change[n] > 0)) change[n] = 0;
-    }
-}
-
-/* Applies the changes to scales, `error` and `carried`. */
-static void change_block(struct slice *s, const double change[SLICE], int64_t first, int64_t end) {
-    const struct work *w = s->w;
-    for (int64_t n = 0; n < s->count; n++)
-        *slice_scale(s, first, n) += change[n];
-    for (int64_t j = first; j < end; j++)
-        for (int n = 0; n < SLICE; n++) {
-            const double moved = change[n] * s->rounded[j * SLICE + n];
-            s->error[j * SLICE + n] -= moved;
-            s->carried[j * SLICE + n] -= w->damping * moved;
-        }
-    for (int64_t i = 0; i < w->rows; i++)
-        for (int64_t j = first; j < end; j++) {
-            const double h = w->how->hessian[i * w->rows + j];
-            for (int n = 0; n < SLICE; n++)
-                s->carried[i * SLICE + n] -= h * change[n] * s->rounded[j * SLICE + n];
-        }
-}
-
-static void fit_scales(struct slice *s) {
-    const struct tare_quantized_weight *weight = s->w->weight;
-    const int64_t rows = s->w->rows, height = weight->n_blocks > 1 ? weight->layout.block : rows;
-    pull_rows(s);
-    for (int64_t first = 0; first < rows && !tare_control_is_stopped(); first += height) {
-        const int64_t end = first + height < rows ? first + height : rows;
-        double change[SLICE];
-        fit_block(change, s, first, end);
-        change_block(s, change, first, end);
-    }
-}
-
-/* The best integers and scales of a slice's columns so far, and the scales that they had before. */
-struct best {
-    int8_t *integers;          /* rows * SLICE */
-    double *scales, *original; /* blocks * SLICE */
-    double errors[SLICE];
-};
-
-static void copy_scales(double *to, const struct slice *s) {
-    const struct tare_quantized_weight *weight = s->w->weight;
-    for (int64_t b = 0; b < weight->n_blocks; b++)
-        for (int64_t n = 0; n < s->count; n++)
-            to[b * SLICE + n] = *slice_scale(s, b * weight->layout.block, n);
-}
-
-static void set_scales(const struct slice *s, const double *from, double factor) {
-    const struct tare_quantized_weight *weight = s->w->weight;
-    for (int64_t b = 0; b < weight->n_blocks; b++)
-        for (int64_t n = 0; n < s->count; n++)
-            *slice_scale(s, b * weight->layout.block, n) = factor * from[b * SLICE + n];
-}
-
-/* Takes over the columns whose error is smaller. */
-static void keep_better(struct best *best, struct slice *s) {
-    const struct tare_quantized_weight *weight = s->w->weight;
-    double errors[SLICE];
-    measure(errors, s);
-    for (int64_t n = 0; n < s->count; n++) {
-        if (!(errors[n] < best->errors[n])) continue;
-        best->errors[n] = errors[n];
-        for (int64_t b = 0; b < weight->n_blocks; b++)
-            best->scales[b * SLICE + n] = *slice_scale(s, b * weight->layout.block, n);
-        for (int64_t i = 0; i < s->w->rows; i++)
-            best->integers[i * SLICE + n] = s->rounded[i * SLICE + n];
-    }
-}
-
-/* Reads the integers of the weight into `rounded`, with their error. */
-static void read_columns(struct slice *s) {
-    const struct work *w = s->w;
-    const int8_t *values = TARE_CONST_DATA(int8_t, &w->weight->values);
-    for (int64_t i = 0; i < w->rows; i++)
-        for (int64_t n = 0; n < s->count; n++) {
-            const int64_t at = i * w->columns + s->first + n;
-            s->rounded[i * SLICE + n] = values[at];
-            s->error[i * SLICE + n] = (double)w->how->real[at] - *slice_scale(s, i, n) * values[at];
-        }
-}
-
-static void fit_columns(struct best *best, struct slice *s) {
-    static const double starts[] = { 1, 0.9, 0.8, 0.7 };
-    enum { STARTS = sizeof starts / sizeof *starts, SWEEPS = 2 };
-    const struct work *w = s->w;
-    int8_t *values = TARE_DATA(int8_t, &w->weight->values);
-    read_columns(s);
-    copy_scales(best->original, s);
-    for (int n = 0; n < SLICE; n++)
-        best->errors[n] = INFINITY;
-    keep_better(best, s);
-    for (int64_t n = 0; n < s->count; n++)
-        w->before[s->first + n] = best->errors[n];
-    fit_scales(s);
-    keep_better(best, s);
-    for (int start = 0; start < STARTS; start++) {
-        set_scales(s, best->original, starts[start]);
-        for (int sweep = 0; sweep <= SWEEPS && !tare_control_is_stopped(); sweep++) {
-            if (sweep) fit_scales(s);
-            round_rows(s);
-            keep_better(best, s);
-        }
-    }
-    set_scales(s, best->scales, 1);
-    for (int64_t i = 0; i < w->rows; i++)
-        for (int64_t n = 0; n < s->count; n++)
-            values[i * w->columns + s->first + n] = best->integers[i * SLICE + n];
-    for (int64_t n = 0; n < s->count; n++)
-        w->after[s->first + n] = best->errors[n];
-}
-
-/* Columns do not know of each other. */
-static tare_status fit_share(void *arg, int worker) {
-    struct work *w = arg;
-    const size_t rows = (size_t)w->rows, blocks = (size_t)w->weight->n_blocks;
-    struct slice s = { .w = w };
-    struct best best = { 0 };
-    double *room = tare_calloc((rows + blocks) * (2 * SLICE), sizeof *room);
-    int8_t *integers = tare_calloc(rows * 2, SLICE);
-    if (room && integers) {
-        s.error = room;
-        s.carried = room + rows * SLICE;
-        best.scales = s.carried + rows * SLICE;
-        best.original = best.scales + blocks * SLICE;
-        s.rounded = integers;
-        best.integers = integers + rows * SLICE;
-        for (s.first = w->first + (int64_t)worker * SLICE; s.first < w->end; s.first += (int64_t)w->threads * SLICE) {
-            s.count = w->end - s.first < SLICE ? w->end - s.first : SLICE;
-            memset(room, 0, (rows + blocks) * (2 * SLICE) * sizeof *room);
-            memset(integers, 0, rows * 2 * SLICE);
-            fit_columns(&best, &s);
-        }
-    }
-    tare_free(integers);
-    tare_free(room);
-    return room && integers ? tare_control_check() : TARE_NO_MEMORY;
-}
-
 /* ---- all columns ---- */
 
 static tare_status round_share(void *arg, int worker) {
@@ -450,8 +264,7 @@ tare_status tare_round_compensated(struct tare_compensated *out, struct tare_qua
     TARE_CHECK(choose_order(&w));
     TARE_CHECK(prepare_factor(&ready, &w));
     if (!ready) goto done;
-    TARE_CHECK(
-        tare_threads_run(w.threads, how->fits_scales && !weight->layout.per_tensor ? fit_share : round_share, &w));
+    TARE_CHECK(tare_threads_run(w.threads, round_share, &w));
     for (int64_t n = w.first; n < w.end; n++) {
         out->before += w.before[n];
         out->after += w.after[n];

@@ -11,7 +11,6 @@ struct tare_compensation {
     const double *hessian; /* rows * rows, symmetric: E[x_i x_j] in any unit */
     double damp;           /* share of the mean diagonal that is added to the diagonal */
     bool act_order;        /* rows with large inputs first */
-    bool fits_scales;      /* also choose the scales, unless one scale holds for the whole weight */
     int64_t first, count;  /* columns to round; count 0: all */
     int threads;           /* 0: one per processor; the result does not depend on it */
 };

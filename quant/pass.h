@@ -30,8 +30,7 @@ struct tare_quant_pass {
 };
 
 extern const struct tare_quant_pass tare_quant_pass_equalization, tare_quant_pass_smooth_quant,
-    tare_quant_pass_weight_clipping, tare_quant_pass_gptq, tare_quant_pass_reconstruction,
-    tare_quant_pass_bias_correction;
+    tare_quant_pass_weight_clipping, tare_quant_pass_gptq, tare_quant_pass_bias_correction;
 /* Every pass, in the order of execution, which does not depend on the order of the request; terminated by NULL. */
 extern const struct tare_quant_pass *const tare_quant_passes[];
 /* By name; NULL when there is none. */

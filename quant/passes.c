@@ -14,7 +14,6 @@ const struct tare_quant_pass *const tare_quant_passes[] = {
     &tare_quant_pass_smooth_quant,
     &tare_quant_pass_weight_clipping, /* then the scales */
     &tare_quant_pass_gptq,            /* then the integers */
-    &tare_quant_pass_reconstruction,  /* then scales and integers */
     &tare_quant_pass_bias_correction, /* then what rounding left */
     NULL,
 };

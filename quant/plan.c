@@ -131,7 +131,7 @@ static const char *const granularities[] = {
     "per_channel", "per_tensor", "per_block:32", "per_block:64", "per_block:128", "per_block:256", NULL
 };
 static const char *const passes[] = {
-    "equalization", "smooth_quant", "weight_clipping", "gptq", "reconstruction", "bias_correction", NULL
+    "equalization", "smooth_quant", "weight_clipping", "gptq", "bias_correction", NULL
 };
 
 #define AT(member) offsetof(struct tare_quant_setting, member)
@@ -174,7 +174,7 @@ const struct tare_option tare_plan_rows[] = {
     TARE_OPTION_NESTED(struct tare_quant_plan, setting, tare_quant_setting_rows),
     { ROW("passes", STRING, pass_names), .words = passes, .placeholder = "P,…",
       .help = "accuracy passes to run: equalization, smooth_quant[:alpha=0.5], weight_clipping, gptq[:damp=0.01], "
-              "reconstruction[:iterations=500], bias_correction" },
+              "bias_correction" },
     { ROW("op-set", CHOICE, op_set), .fallback = "xla", .choices = tare_quant_op_set_names,
       .help = "ops of the quantized graph: XlaConvV2 and XlaDotV2, UniformQuantized ops, or functions of standard "
               "TensorFlow ops" },
@@ -189,9 +189,6 @@ const struct tare_option tare_plan_rows[] = {
     { ROW("min-elements", INT64, min_elements), .min = 0, .max = 1e15,
       .help = "quantize only weights with at least N elements (default: 1024 for weight_only, dynamic and embedding "
               "tables, otherwise all)" },
-    { ROW("reconstruction-seconds", DOUBLE, reconstruction_seconds), .fallback = "600", .min = 0, .max = 1e9,
-      .help = "time limit of the accuracy pass reconstruction for one model; blocks not completed by then are rounded "
-              "layer by layer (0: no limit)" },
     { ROW("keep-variables", FLAG, keep_variables),
       .help = "keep quantized weights as checkpoint variables (automatic for large models)" },
     { ROW("recipe", STRING, recipe_file), .placeholder = "FILE",

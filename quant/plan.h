@@ -73,7 +73,6 @@ struct tare_quant_plan {
     bool integer_adds;             /* static: sums of two activations between static layers are sums of integers */
     int64_t min_elements;          /* smallest weight worth quantizing; 0: the method's own */
     int64_t min_table_elements;    /* the same for tables only; 0: min_elements */
-    double reconstruction_seconds; /* blocks that are not done by then keep their integers; 0: no limit */
     const char *pass_names;        /* "gptq,bias_correction"; NULL: none */
     const char *recipe_file;       /* NULL: none */
     struct tare_option_list rules; /* lines of a recipe, after those of the file */

@@ -8,7 +8,6 @@
 
 struct tare_statistics;   /* calib/statistics.h */
 struct tare_hessian;      /* calib/hessian.h */
-struct tare_kept_samples; /* calib/calibration.h */
 struct tare_hessian_form;
 
 /* The source of activation ranges: a calibration, or a test. Called before anything is rewritten. */
@@ -26,8 +25,6 @@ struct tare_quant_ranges {
     /* The Hessian of a layer's input (calib/hessian.h), for accuracy passes; NULL where there is none. The function may
      * be NULL. */
     const struct tare_hessian *(*hessian)(void *arg, struct tare_edge edge, const struct tare_hessian_form *form);
-    /* Samples to run the model with, for accuracy passes; NULL: none. */
-    const struct tare_kept_samples *samples;
 };
 
 enum { TARE_OUTCOME_SCALES = 8 };
@@ -52,17 +49,6 @@ struct tare_quant_outcome {
     int64_t weight_elements;
 };
 
-/* What the pass reconstruction did with a block: a part of a graph whose layers are rounded together. */
-struct tare_quant_block_outcome {
-    const char *function, *first, *last; /* graph, and names of the first and the last layer */
-    size_t n_layers;
-    const char *result; /* "block", "layers" or "unchanged": which integers were kept */
-    const char *reason; /* why its layers were not rounded together; NULL: they were */
-    /* Squared errors of its outputs on held-out samples, relative to the outputs, in dB: of the integers before the
-     * pass, of those rounded layer by layer, and of those rounded together. NaN: not measured. */
-    double before_db, layers_db, block_db;
-};
-
 struct tare_quant_report {
     struct tare_quant_outcome *outcomes; /* arena memory */
     size_t count;
@@ -71,8 +57,6 @@ struct tare_quant_report {
     size_t n_unused_rules;
     const char **warnings; /* with plan.warns: layers with avoidable loss and the option that helps; a slower model */
     size_t n_warnings;
-    struct tare_quant_block_outcome *blocks; /* of the pass reconstruction, in order of execution */
-    size_t n_blocks;
 };
 
 /* Adds a warning of at most 1,023 bytes. */

@@ -362,57 +362,6 @@ done:
     return status;
 }
 
-/* ---- samples for passes that run the model ---- */
-
-enum { MOST_SAMPLES = 256 };
-static const size_t MOST_SAMPLE_BYTES = (size_t)128 << 20;
-
-static tare_status keep_next(bool *end, struct tare_kept_samples *kept, const struct tare_sample_feed *feed,
-                             struct tare_tensor *inputs, size_t n_inputs) {
-    struct tare_record record = { .number = -1 };
-    tare_status status;
-    TARE_TRY(feed->source.next(feed->source.arg, inputs, &record, end, accepts_every, NULL));
-    if (*end) return TARE_OK;
-    status = tare_kept_samples_add(kept, feed->signature->key, inputs, n_inputs);
-    for (size_t i = 0; i < n_inputs; i++)
-        tare_tensor_reset(&inputs[i]);
-    *end = kept->count >= MOST_SAMPLES || kept->bytes >= MOST_SAMPLE_BYTES;
-    return status;
-}
-
-static tare_status keep_group(struct tare_kept_samples *kept, const struct tare_calibrate_job *c,
-                              const struct tare_data_group *group) {
-    const size_t n_inputs = tare_signature_feed_count(group->signature);
-    struct tare_tensor *inputs = tare_calloc(n_inputs + 1, sizeof *inputs);
-    struct tare_source_options source;
-    struct tare_sample_feed feed;
-    tare_status status = inputs ? open_feed(&feed, &source, c, group) : TARE_NO_MEMORY;
-    for (bool end = false; !end && status == TARE_OK;)
-        status = keep_next(&end, kept, &feed, inputs, n_inputs);
-    if (inputs) tare_sample_feed_close(&feed);
-    tare_free(inputs);
-    return status;
-}
-
-/* The first samples of the files; standard input cannot be read again. */
-static tare_status keep_samples(struct tare_calibration *calibration, const struct tare_calibrate_job *c) {
-    for (size_t i = 0; i < c->groups.count; i++) {
-        const struct tare_data_group *group = &c->groups.items[i];
-        if (group->files.count && strcmp(group->files.names[0], "-") == 0) continue;
-        if (group->files.count) TARE_TRY(keep_group(&calibration->samples, c, group));
-    }
-    return TARE_OK;
-}
-
-static tare_status keep_job_samples(struct tare_calibration *calibration, const struct tare_graph_model *model,
-                                    const struct tare_calibrate_options *options) {
-    struct tare_calibrate_job job;
-    tare_status status = tare_workflow_calibrate_open(&job, model, options);
-    if (status == TARE_OK) status = keep_samples(calibration, &job);
-    tare_workflow_calibrate_close(&job);
-    return status;
-}
-
 tare_status tare_workflow_calibrate_hessians(struct tare_calibration *calibration, const struct tare_graph_model *model,
                                              const struct tare_calibrate_options *options) {
     static const size_t LIMIT = (size_t)2 << 30;
@@ -426,9 +375,7 @@ tare_status tare_workflow_calibrate_hessians(struct tare_calibration *calibratio
     second.state_path = NULL;
     second.channels = false;
     if (!tare_hessians_count(calibration->hessians)) return TARE_OK;
-    TARE_TRY(tare_error_prefix(count_hessians(calibration->hessians, model, &second), "Hessians"));
-    if (calibration->samples.count >= MOST_SAMPLES || options->samples) return TARE_OK;
-    return keep_job_samples(calibration, model, &second);
+    return tare_error_prefix(count_hessians(calibration->hessians, model, &second), "Hessians");
 }
 
 tare_status tare_workflow_calibrate(struct tare_calibration **out, const struct tare_graph_model *model,

@@ -96,7 +96,7 @@ const struct tare_option tare_compare_rows[] = {
       .fallback_text = "float,static,weight_only; float with --with", .placeholder = "M,…",
       .help = "methods to compare; append :SETTING=VALUE to set bits, block or another option of quantize, "
               "+bfloat16 to compute the remaining float ops in bfloat16, or +PASS to run an accuracy pass "
-              "(equalization, smooth_quant, weight_clipping, gptq, reconstruction, bias_correction): "
+              "(equalization, smooth_quant, weight_clipping, gptq, bias_correction): "
               "weight_only:bits=4:block=32+gptq" },
     { ROW("algorithms", STRING, algorithms), .words = algorithms, .fallback_text = "min_max", .placeholder = "A,…",
       .help = "calibration algorithms to compare, with optional parameters: percentile:p=99.9" },

@@ -13,6 +13,5 @@ tare_status tare_quant_report_json(struct tare_strbuf *out, const struct tare_qu
                                "quantizable_ops", (json_int_t)report->count, "float_weight_bytes",
                                (json_int_t)float_bytes, "weight_bytes", (json_int_t)bytes, "unused_rules", rules,
                                "warnings", warnings, "layers", tare_explanations_json(layers));
-    if (object && report->n_blocks) json_object_set_new(object, "reconstruction", tare_blocks_json(report));
     return tare_json_write(out, object);
 }

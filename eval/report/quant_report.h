@@ -10,9 +10,4 @@ tare_status tare_quant_report_json(struct tare_strbuf *out, const struct tare_qu
                                    const struct tare_explanation_list *layers, int64_t float_bytes,
                                    int64_t bytes) TARE_WARN_UNUSED;
 
-/* The blocks of the accuracy pass reconstruction, one per line, and as JSON (a new reference); empty without the
- * pass. */
-void tare_blocks_text(struct tare_strbuf *out, const struct tare_quant_report *report);
-json_t *tare_blocks_json(const struct tare_quant_report *report);
-
 #endif

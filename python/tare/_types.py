@@ -9,7 +9,7 @@ MethodName = Literal[
     "static", "dynamic", "weight_only", "float", "bfloat16", "int8", "w8a8", "w8a16", "w4a8", "int8_dynamic", "int8_weight_only", "int4"
 ]  # fmt: skip
 AlgorithmName = Literal["min_max", "average_min_max", "percentile", "entropy", "mse", "mse_symmetric"]
-PassName = Literal["equalization", "smooth_quant", "weight_clipping", "gptq", "reconstruction", "bias_correction"]
+PassName = Literal["equalization", "smooth_quant", "weight_clipping", "gptq", "bias_correction"]
 Granularity = Literal["per_tensor", "per_channel", "per_block:32", "per_block:64", "per_block:128", "per_block:256"]
 MetricName = Literal[
     "auto", "top1", "auc", "mae", "rmse", "r2", "iou", "pixel_accuracy", "sequence", "psnr", "ssim", "sqnr"
@@ -67,7 +67,6 @@ class _Layers(TypedDict, total=False):
     two_inputs: bool
     integer_adds: bool
     min_elements: int
-    reconstruction_seconds: float
     rule: Union[str, Sequence[str]]
 
 

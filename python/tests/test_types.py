@@ -82,7 +82,7 @@ class Options(Case):
         for algorithm in typing.get_args(_types.AlgorithmName):
             calibration.ranges(algorithm)
         for name in typing.get_args(_types.PassName):
-            if name not in ("gptq", "reconstruction"):  # need Hessians
+            if name != "gptq":  # needs Hessians
                 self.model.layers("static", calibration, passes=name)
         for granularity in typing.get_args(_types.Granularity):
             self.model.layers("weight_only", granularity=granularity)

@@ -167,8 +167,8 @@ ln -s "$samples" "$work/my samples"
 recorded " --data '$work/my samples' --signature serving_default" "method=static" --methods static \
     --calibration-data "$work/my samples" --signature serving_default
 recorded "" "method=weight_only" --methods weight_only --calibration-data "$samples"
-recorded " --data $samples" "method=weight_only passes=reconstruction:iterations=1 reconstruction_seconds=5" \
-    --methods weight_only+reconstruction:iterations=1 --reconstruction-seconds 5 --calibration-data "$samples"
+recorded " --data $samples" "method=weight_only passes=gptq:damp=0.1 min_elements=5" \
+    --methods weight_only+gptq:damp=0.1 --min-elements 5 --calibration-data "$samples"
 grep -qF -- " --data $samples --recipe FILE" <<<"$(head -1 "$work/auto.txt")" || fail "no samples in: $(head -1 "$work/auto.txt")"
 
 # An algorithm that loses more than it needs to is reported with the layer, also with --quiet, and in the report.

@@ -76,34 +76,6 @@ static void look(struct quantized_model *m, tare_status (*fn)(void *arg, const s
     tare_session_free(session);
 }
 
-static void set_signature(struct quantized_model *m, struct tare_signature *signature, const char *key,
-                          struct tare_edge y) {
-    signature->key = key;
-    signature->n_inputs = signature->n_outputs = 1;
-    signature->inputs = TARE_NEW(&m->model->arena, struct tare_binding);
-    signature->outputs = TARE_NEW(&m->model->arena, struct tare_binding);
-    *signature->inputs =
-        (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = m->x };
-    *signature->outputs =
-        (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = y };
-}
-
-/* Gives the model a signature from x to y, and keeps the rows as samples of it. */
-static void keep_samples(struct quantized_model *m) {
-    struct tare_signature *signature = TARE_NEW_ARRAY(&m->model->arena, struct tare_signature, 2);
-    const int64_t rows = m->samples.shape.dims[0] / m->kept;
-    set_signature(m, signature, "serving_default", m->y);
-    if (m->other.node) set_signature(m, &signature[1], "other", m->other);
-    m->model->signatures = signature;
-    m->model->n_signatures = m->other.node ? 2 : 1;
-    for (int i = 0; i < m->kept; i++) {
-        struct tare_tensor part;
-        mini_ok(tare_tensor_share_rows(&part, &m->samples, i * rows, rows));
-        mini_ok(tare_kept_samples_add(&m->calibration->samples, signature->key, &part, 1));
-        tare_tensor_reset(&part);
-    }
-}
-
 static void calibrate(struct quantized_model *m) {
     const uint64_t fingerprint[2] = { 0 };
     struct tare_edge_list edges;
@@ -122,7 +94,6 @@ static void calibrate(struct quantized_model *m) {
     mini_ok(tare_quant_want_hessians(m->calibration->hessians, &left_out, m->model, m->calibration, 1 << 20));
     assert_int_equal(left_out, 0);
     look(m, observe_products);
-    if (m->kept) keep_samples(m);
 }
 
 void quantized_model_quantize(struct quantized_model *m, const struct tare_quant_plan *options, const char *passes) {

@@ -12,10 +12,7 @@ struct quantized_model {
     struct tare_graph *graph; /* a function called by main */
     struct tare_edge in;      /* its argument */
     struct tare_edge x, y;    /* input and output of main */
-    struct tare_edge other;   /* another value of main: output of a signature without samples; node NULL: none */
     struct tare_tensor samples;
-    int kept; /* number of samples of equal size that the rows are divided into, for passes that run the model; 0: none
-                 is kept */
     struct tare_calibration *calibration; /* per channel, with Hessians */
     struct tare_tally *tally;
     struct tare_arena arena;

@@ -196,88 +196,6 @@ static void the_output_error__is_less_than_that_of_rounding_to_nearest(void **st
     each(check_better);
 }
 
-/* Rounds and fits the scales, from the integers and scales given. */
-static struct tare_compensated reconstruct(int8_t *q, double *scales, const struct problem *p, int threads) {
-    const struct tare_qscheme scheme = { .bits = p->bits, .symmetric = true, .narrow = true };
-    const struct tare_compensation how = { .real = p->real,
-                                           .hessian = p->hessian,
-                                           .damp = p->damp,
-                                           .act_order = true,
-                                           .fits_scales = true,
-                                           .threads = threads };
-    const struct tare_shape shape = { .rank = 2, .dims = { p->rows, p->columns } };
-    const int blocks = p->block ? (p->rows + p->block - 1) / p->block : 1;
-    struct tare_quantized_weight weight = { .scales = scales,
-                                            .n_blocks = blocks,
-                                            .n_scales = blocks * p->columns,
-                                            .bits = p->bits,
-                                            .layout = { 1, p->rows, p->columns, p->block, false } };
-    struct tare_compensated result;
-    mini_ok(tare_tensor_from(&weight.values, TARE_DT_INT8, &shape, q));
-    mini_ok(tare_round_compensated(&result, &weight, &scheme, &how));
-    memcpy(q, weight.values.data, (size_t)(p->rows * p->columns));
-    tare_tensor_reset(&weight.values);
-    return result;
-}
-
-/* Reported errors are those of the formula; scales are positive, codes within the grid. */
-static void check_reconstruction(const struct problem *p) {
-    const int blocks = p->block ? (p->rows + p->block - 1) / p->block : 1, most = (1 << (p->bits - 1)) - 1;
-    int8_t q[70 * 35] = { 0 };
-    double scales[70 * 35];
-    struct problem fitted = *p;
-    fitted.scales = scales;
-    memcpy(scales, p->scales, sizeof *scales * (size_t)(blocks * p->columns));
-    round_problem(q, p, 1);
-    const double gptq = error_of(p, q);
-    const struct tare_compensated reported = reconstruct(q, scales, p, 1);
-    const double after = error_of(&fitted, q);
-    if (!(fabs(reported.before / gptq - 1) < 1e-9) || !(fabs(reported.after / after - 1) < 1e-9))
-        fail_msg("gptq %g (reported %g), with fitted scales %g (reported %g)", gptq, reported.before, after,
-                 reported.after);
-    if (!(after < (p->bits == 4 ? 0.95 : 1) * gptq))
-        fail_msg("%d x %d, %d bits, blocks of %d: gptq %g, with fitted scales %g", p->rows, p->columns, p->bits,
-                 p->block, gptq, after);
-    for (int i = 0; i < blocks * p->columns; i++)
-        assert_true(scales[i] > 0);
-    for (int i = 0; i < p->rows * p->columns; i++)
-        assert_true(q[i] >= -most && q[i] <= most);
-}
-
-static void fitted_scales__have_a_smaller_error_than_gptq(void **state) {
-    (void)state;
-    each(check_reconstruction);
-}
-
-static void fitted_scales__do_not_depend_on_threads(void **state) {
-    enum { ROWS = 300, COLUMNS = 70 };
-    float *real = tare_malloc(ROWS * COLUMNS * sizeof *real);
-    double *hessian = tare_calloc(ROWS * ROWS, sizeof *hessian), *scales[2];
-    int8_t *q[2];
-    uint64_t seed = 8;
-    (void)state;
-    for (int i = 0; i < ROWS * COLUMNS; i++)
-        real[i] = (float)(2 * draw_unit(&seed) - 1);
-    for (int i = 0; i < ROWS; i++)
-        hessian[i * ROWS + i] = 1 + draw_unit(&seed);
-    for (int k = 0; k < 2; k++) {
-        const struct problem p = { ROWS, COLUMNS, 64, 4, 1, 0.01, real, hessian, NULL, NULL };
-        q[k] = tare_calloc(ROWS, COLUMNS);
-        scales[k] = tare_calloc(5 * COLUMNS, sizeof *scales[k]);
-        for (int i = 0; i < 5 * COLUMNS; i++)
-            scales[k][i] = 1.0 / 7;
-        reconstruct(q[k], scales[k], &p, k ? 3 : 1);
-    }
-    assert_memory_equal(q[0], q[1], ROWS * COLUMNS);
-    assert_memory_equal(scales[0], scales[1], 5 * COLUMNS * sizeof(double));
-    for (int k = 0; k < 2; k++) {
-        tare_free(q[k]);
-        tare_free(scales[k]);
-    }
-    tare_free(real);
-    tare_free(hessian);
-}
-
 static void a_hessian_of_zeros__leaves_what_is_there(void **state) {
     const float real[4] = { 1, -2, 3, 4 };
     const double hessian[4] = { 0 }, scales[2] = { 1, 1 };
@@ -295,8 +213,6 @@ int main(void) {
         cmocka_unit_test(columns__can_be_rounded_apart),
         cmocka_unit_test(threads__change_nothing),
         cmocka_unit_test(the_output_error__is_less_than_that_of_rounding_to_nearest),
-        cmocka_unit_test(fitted_scales__have_a_smaller_error_than_gptq),
-        cmocka_unit_test(fitted_scales__do_not_depend_on_threads),
         cmocka_unit_test(a_hessian_of_zeros__leaves_what_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

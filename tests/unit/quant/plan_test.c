@@ -49,11 +49,11 @@ static void options__are_written_as_they_are_read(void **state) {
     PLAN(&plan, "--bits", "8");
     expect_options(&plan, " --method static");
     PLAN(&plan, "--method=weight_only", "--bits=4", "--granularity=per_block:32", "--passes=gptq", "--symmetric",
-         "--op-set=xla", "--min-elements=5", "--reconstruction-seconds=2.5", "--rule", "op=MatMul -> float # why");
+         "--op-set=xla", "--min-elements=5", "--rule", "op=MatMul -> float # why");
     expect_options(&plan, " --method weight_only --bits 4 --granularity per_block:32 --symmetric --passes gptq "
-                          "--min-elements 5 --reconstruction-seconds 2.5 --rule 'op=\"MatMul\" -> float'");
+                          "--min-elements 5 --rule 'op=\"MatMul\" -> float'");
     expect_recipe(&plan, "method=weight_only\nbits=4\ngranularity=per_block:32\nsymmetric=true\npasses=gptq\n"
-                         "min_elements=5\nreconstruction_seconds=2.5\nop=\"MatMul\" -> float  # why\n");
+                         "min_elements=5\nop=\"MatMul\" -> float  # why\n");
     tare_options_free(&plan, &set);
 }
 
