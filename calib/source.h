@@ -3,19 +3,12 @@
 #ifndef TARE_CALIB_SOURCE_H
 #define TARE_CALIB_SOURCE_H
 
+#include "base/record.h"
 #include "base/status.h"
 #include "base/tensor/tensor.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Which record of the data a sample is. */
-struct tare_record {
-    int32_t file;   /* index into tare_sample_source.files */
-    int64_t number; /* of the record in its file, from 0 */
-    int64_t index;  /* of the record in the whole data set (all files one after the other, before any sharding), from 0;
-                       basis of the convergence statistics */
-};
 
 /* Samples of one signature. Every function is called by one thread at a time, not always the same one. */
 struct tare_sample_source {
@@ -27,9 +20,9 @@ struct tare_sample_source {
     int64_t expected;
     /* Returns the next sample whose record is expected, and its record: one tensor for each input of the signature, in
      * the signature's order (a zeroed tensor is not fed), which the caller resets. `expected(wanted_arg, record)` is
-     * false for records that need not be decoded because they are already done. Each record is returned at most once.
-     * At the end, only *end is set. On failure the caller owns no tensor; *record is where it happened unless
-     * `record->number` is -1 (preset by the caller). */
+     * false for records that need not be decoded because they are already done; `expected` may be NULL. Each record is
+     * returned at most once. At the end, only *end is set. On failure the caller owns no tensor; *record is where it
+     * happened unless `record->number` is -1 (preset by the caller). */
     tare_status (*next)(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
                         bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg);
 };

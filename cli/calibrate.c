@@ -168,7 +168,7 @@ static tare_status pick_function(struct work *w) {
     const struct tare_source_options first = { .limit = 1, .spec = options->records.spec };
     struct tare_sample sample = { 0 };
     struct tare_source *source = NULL;
-    struct tare_provenance where;
+    struct tare_record where;
     struct tare_graph *function;
     bool end = false;
     tare_status status;

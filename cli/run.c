@@ -167,7 +167,7 @@ struct run_state {
 
 /* ---- records and arrays ---- */
 
-static tare_status on_record(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+static tare_status on_record(void *arg, const struct tare_sample *sample, const struct tare_record *where,
                              const struct tare_tensor *outputs) {
     struct run_state *state = arg;
     (void)sample;
@@ -218,7 +218,7 @@ static tare_status pick_function(struct run_state *state, struct tare_run_arrays
     struct tare_call_arguments given = { arrays->keys, arrays->values, arrays->count };
     struct tare_sample sample = { 0 };
     struct tare_source *source = NULL;
-    struct tare_provenance where;
+    struct tare_record where;
     struct tare_graph *function;
     bool end = false;
     tare_status status = TARE_OK;

@@ -28,7 +28,7 @@ static tare_status write_source(struct tare_make_outcome *outcome, struct tare_t
                                 struct tare_source *source, const struct tare_make_options *options) {
     for (;;) {
         struct tare_sample sample;
-        struct tare_provenance where;
+        struct tare_record where;
         bool end;
         tare_status status;
         TARE_TRY(check_interrupted(options));

@@ -18,7 +18,7 @@ struct item {
     char *text;                  /* … or, for an item from the queue, this */
     enum tare_bad_reason reason; /* of BAD */
     struct tare_sample sample;
-    struct tare_provenance where;
+    struct tare_record where;
 };
 
 struct tare_source {
@@ -42,7 +42,7 @@ struct tare_source {
 
 /* The caller's filter, applied before a record is decoded. */
 struct filter {
-    bool (*expected)(void *arg, const struct tare_provenance *where);
+    bool (*expected)(void *arg, const struct tare_record *where);
     void *arg;
 };
 
@@ -286,7 +286,7 @@ void tare_source_free(struct tare_source *source) {
 
 /* Handles a bad record, described by the error text: notes it if another one is allowed, otherwise returns the status.
  */
-static tare_status pass_over(struct tare_source *source, const struct tare_provenance *where, tare_status status,
+static tare_status pass_over(struct tare_source *source, const struct tare_record *where, tare_status status,
                              enum tare_bad_reason reason) {
     const char *text;
     if ((int64_t)source->n_bad >= source->options.max_bad) return status;
@@ -298,7 +298,7 @@ static tare_status pass_over(struct tare_source *source, const struct tare_prove
     return TARE_OK;
 }
 
-tare_status tare_source_refuse(struct tare_source *source, const struct tare_provenance *where, tare_status status) {
+tare_status tare_source_refuse(struct tare_source *source, const struct tare_record *where, tare_status status) {
     tare_error_prefix(status, "%s: record %lld at %lld", source->files.names[where->file], (long long)where->number,
                       (long long)where->offset);
     return pass_over(source, where, status, TARE_BAD_REFUSED);
@@ -340,9 +340,8 @@ static tare_status take_sample(struct item *item, bool *end, struct tare_source 
     }
 }
 
-tare_status tare_source_next(struct tare_sample *out, struct tare_provenance *where, bool *end,
-                             struct tare_source *source,
-                             bool (*expected)(void *arg, const struct tare_provenance *where), void *arg) {
+tare_status tare_source_next(struct tare_sample *out, struct tare_record *where, bool *end, struct tare_source *source,
+                             bool (*expected)(void *arg, const struct tare_record *where), void *arg) {
     const struct filter filter = { expected, arg };
     struct item item;
     tare_status status;

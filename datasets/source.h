@@ -2,6 +2,7 @@
 #ifndef TARE_DATASETS_SOURCE_H
 #define TARE_DATASETS_SOURCE_H
 
+#include "base/record.h"
 #include "datasets/sample.h"
 #include "datasets/spec.h"
 
@@ -26,14 +27,6 @@ struct tare_source_options {
     void *decode_arg;
 };
 
-/* The origin of a sample. */
-struct tare_provenance {
-    int32_t file;   /* index into tare_source_files */
-    int64_t number; /* of the record in its file, from 0 */
-    int64_t index;  /* of the record in the whole data set, from 0; including bad records */
-    int64_t offset; /* of the record in the uncompressed stream of its file */
-};
-
 /* Why a record was skipped. */
 enum tare_bad_reason {
     TARE_BAD_CORRUPT,     /* checksum mismatch or invalid compressed data */
@@ -43,7 +36,7 @@ enum tare_bad_reason {
 };
 
 struct tare_bad_record {
-    struct tare_provenance where;
+    struct tare_record where;
     enum tare_bad_reason reason;
     tare_status status;
     const char *text; /* the whole error: file, record, byte, reason */
@@ -58,16 +51,14 @@ void tare_source_free(struct tare_source *source);
 /* Returns the next sample, which the caller resets; after the last one, sets only *end. TARE_INVALID_ARGUMENT if the
  * data has no records. `expected` (NULL: all) filters records; it is called on the calling thread and, without
  * prefetch, before decoding. Errors name file, record and byte. After a failure the source can only be freed. */
-tare_status tare_source_next(struct tare_sample *out, struct tare_provenance *where, bool *end,
-                             struct tare_source *source,
-                             bool (*expected)(void *arg, const struct tare_provenance *where),
-                             void *arg) TARE_WARN_UNUSED;
+tare_status tare_source_next(struct tare_sample *out, struct tare_record *where, bool *end, struct tare_source *source,
+                             bool (*expected)(void *arg, const struct tare_record *where), void *arg) TARE_WARN_UNUSED;
 const char *const *tare_source_files(const struct tare_source *source, size_t *count);
 /* Rejects a sample returned by `next`. The caller has set the error text (without file and record) and passes `status`.
  * The sample counts as a bad record: returns TARE_OK if it may be skipped (the text is recorded and cleared), otherwise
  * `status`, with the text prefixed by file, record and byte. A rejected sample counts towards the limit. Must be called
  * on the thread that calls `next`. */
-tare_status tare_source_refuse(struct tare_source *source, const struct tare_provenance *where,
+tare_status tare_source_refuse(struct tare_source *source, const struct tare_record *where,
                                tare_status status) TARE_WARN_UNUSED;
 /* Bad records that were passed over so far, in the order in which they were met; valid until the next call on the
  * source. */

@@ -256,7 +256,7 @@ tare_status tare_comparison_pass_record(struct tare_comparison_pass *pass, const
     return status;
 }
 
-static tare_status on_record(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+static tare_status on_record(void *arg, const struct tare_sample *sample, const struct tare_record *where,
                              const struct tare_tensor *outputs) {
     const struct tare_comparison *c = ((const struct tare_comparison_pass *)arg)->comparison;
     (void)where;
@@ -393,7 +393,7 @@ static tare_status replay_records(struct tare_comparison_pass *pass, const struc
                                   struct tare_record_reader *reader, const struct tare_runner_options *options) {
     for (;;) {
         struct tare_sample sample;
-        struct tare_provenance where;
+        struct tare_record where;
         bool end = false;
         if (options->interrupted && *options->interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
         TARE_TRY(tare_record_reader_next(&sample, &where, &end, reader));

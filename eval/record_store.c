@@ -32,7 +32,7 @@ static tare_status copy_sample(struct tare_sample *out, struct tare_record_store
 }
 
 static tare_status add(struct tare_record_store *store, const struct tare_sample *sample,
-                       const struct tare_provenance *where) {
+                       const struct tare_record *where) {
     if (!TARE_GROW(store->records, store->count, store->capacity)) return TARE_NO_MEMORY;
     struct tare_stored_record *record = &store->records[store->count++];
     record->where = *where;
@@ -55,7 +55,7 @@ static tare_status read_all(struct tare_record_store *store, bool *fits, struct 
                             const struct tare_runner_options *options, size_t most) {
     for (bool end = false; !end;) {
         struct tare_sample sample;
-        struct tare_provenance where;
+        struct tare_record where;
         tare_status status;
         if (options->interrupted && *options->interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
         TARE_TRY(tare_record_reader_next(&sample, &where, &end, reader));
@@ -129,7 +129,7 @@ static tare_status view_of(struct tare_sample *out, const struct tare_sample *sa
     return TARE_OK;
 }
 
-tare_status tare_record_reader_next(struct tare_sample *out, struct tare_provenance *where, bool *end,
+tare_status tare_record_reader_next(struct tare_sample *out, struct tare_record *where, bool *end,
                                     struct tare_record_reader *reader) {
     if (!reader->store) return tare_source_next(out, where, end, reader->source, NULL, NULL);
     *end = reader->next == reader->end;

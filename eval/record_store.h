@@ -15,7 +15,7 @@ struct tare_record_store {
     struct tare_arena arena; /* keys and arrays of the samples */
     struct tare_stored_record {
         struct tare_sample sample; /* with its own tensors, and keys and arrays of the store */
-        struct tare_provenance where;
+        struct tare_record where;
     } * records;
     size_t count, capacity, bytes;
     char **files; /* for error messages */
@@ -40,7 +40,7 @@ tare_status tare_record_reader_open(struct tare_record_reader *out,
                                     const struct tare_runner_options *options) TARE_WARN_UNUSED;
 /* The next record, which the caller resets; after the last one, sets only *end. Stored samples are views, which must
  * not outlive the store. One thread at a time. */
-tare_status tare_record_reader_next(struct tare_sample *out, struct tare_provenance *where, bool *end,
+tare_status tare_record_reader_next(struct tare_sample *out, struct tare_record *where, bool *end,
                                     struct tare_record_reader *reader) TARE_WARN_UNUSED;
 void tare_record_reader_close(struct tare_record_reader *reader);
 

@@ -39,7 +39,7 @@ void tare_record_edges_free(struct tare_record_edges *edges) {
 /* ---- records ---- */
 
 tare_status tare_record_take(struct tare_bound_record *out, const struct tare_record_edges *edges,
-                             struct tare_sample *sample, const struct tare_provenance *where) {
+                             struct tare_sample *sample, const struct tare_record *where) {
     struct tare_tensor *values = tare_calloc(edges->n_feeds + edges->n_outputs + 1, sizeof *values);
     tare_status status = values ? tare_bind_record(values, edges->signature, sample, NULL) : TARE_NO_MEMORY;
     if (status != TARE_OK) {
@@ -103,8 +103,8 @@ tare_status tare_records_split(struct tare_bound_record *records, size_t count, 
     return TARE_OK;
 }
 
-tare_status tare_records_locate(tare_status status, const char *const *files, const struct tare_provenance *first,
-                                const struct tare_provenance *last) {
+tare_status tare_records_locate(tare_status status, const char *const *files, const struct tare_record *first,
+                                const struct tare_record *last) {
     const char *file = files[first->file];
     if (status == TARE_OK || status == TARE_INTERRUPTED) return status;
     if (first->file != last->file)

@@ -20,14 +20,14 @@ void tare_record_edges_free(struct tare_record_edges *edges);
 
 struct tare_bound_record {
     struct tare_sample sample;
-    struct tare_provenance where;
+    struct tare_record where;
     struct tare_tensor *values;  /* by feed */
     struct tare_tensor *outputs; /* by output, after the run; in the same block */
 };
 
 /* Takes ownership of the sample, also on failure. */
 tare_status tare_record_take(struct tare_bound_record *out, const struct tare_record_edges *edges,
-                             struct tare_sample *sample, const struct tare_provenance *where) TARE_WARN_UNUSED;
+                             struct tare_sample *sample, const struct tare_record *where) TARE_WARN_UNUSED;
 void tare_record_reset(struct tare_bound_record *record, const struct tare_record_edges *edges);
 /* Joins the records' values into one tensor per feed with *rows on axis 0. Sets *fits to false when their shapes
  * differ; `joined` (one per feed, zeroed by the caller) may then be partly set. The caller resets it in any case. */
@@ -41,7 +41,7 @@ tare_status tare_records_split(struct tare_bound_record *records, size_t count, 
                                const struct tare_record_edges *edges) TARE_WARN_UNUSED;
 void tare_tensors_reset(struct tare_tensor *tensors, size_t count); /* NULL is fine */
 /* Prefixes the text of a failure with file and record numbers. */
-tare_status tare_records_locate(tare_status status, const char *const *files, const struct tare_provenance *first,
-                                const struct tare_provenance *last);
+tare_status tare_records_locate(tare_status status, const char *const *files, const struct tare_record *first,
+                                const struct tare_record *last);
 
 #endif

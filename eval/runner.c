@@ -34,7 +34,7 @@ static void empty_batch(struct batch *batch, const struct plan *plan) {
 }
 
 static tare_status take(struct batch *batch, const struct plan *plan, struct tare_sample *sample,
-                        const struct tare_provenance *where) {
+                        const struct tare_record *where) {
     TARE_TRY(tare_record_take(&batch->records[batch->count], &plan->edges, sample, where));
     batch->count++;
     return TARE_OK;
@@ -64,7 +64,7 @@ static tare_status run_some(size_t *count, struct batch *batch, size_t first, st
         if (joined == TARE_BATCH_DEPENDENT) batch->verdict = joined;
     }
     for (size_t r = first; r < first + *count; r++) {
-        const struct tare_provenance *where = &batch->records[r].where;
+        const struct tare_record *where = &batch->records[r].where;
         TARE_TRY(
             tare_records_locate(tare_record_run(session, &plan->edges, &batch->records[r]), plan->files, where, where));
     }
@@ -72,7 +72,7 @@ static tare_status run_some(size_t *count, struct batch *batch, size_t first, st
 }
 
 static tare_status run_batch(struct batch *batch, struct tare_session *session, const struct plan *plan) {
-    const struct tare_provenance *first = &batch->records[0].where, *last = &batch->records[batch->count - 1].where;
+    const struct tare_record *first = &batch->records[0].where, *last = &batch->records[batch->count - 1].where;
     size_t done = 0, count;
     if (plan->options->begin) plan->options->begin(plan->options->begin_arg, plan->files[first->file], first->number);
     if (batch->count > 1 && !batch->joined)
@@ -90,7 +90,7 @@ static tare_status run_batch(struct batch *batch, struct tare_session *session, 
 /* A record that was read and not run yet. */
 struct ahead {
     struct tare_sample sample;
-    struct tare_provenance where;
+    struct tare_record where;
 };
 
 /* Worker w of n reads and runs batch k when k mod n is w, and delivers its outputs after those of all earlier batches.
@@ -114,7 +114,7 @@ struct crew {
 };
 
 /* The next record: first those that were read ahead, then the failure that ended reading ahead. */
-static tare_status next_record(struct tare_sample *sample, struct tare_provenance *where, struct crew *crew) {
+static tare_status next_record(struct tare_sample *sample, struct tare_record *where, struct crew *crew) {
     if (crew->next_ahead < crew->n_ahead) {
         struct ahead *ahead = &crew->ahead[crew->next_ahead++];
         *sample = ahead->sample;
@@ -133,7 +133,7 @@ static tare_status read_batch(struct batch *batch, struct crew *crew) {
     const struct plan *plan = crew->plan;
     while (batch->count < plan->batch && !crew->at_end) {
         struct tare_sample sample;
-        struct tare_provenance where;
+        struct tare_record where;
         if (plan->options->interrupted && *plan->options->interrupted)
             return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
         TARE_TRY(next_record(&sample, &where, crew));

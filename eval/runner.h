@@ -9,7 +9,7 @@
 #include <signal.h>
 
 /* Called with one record's outputs in the order of the signature; borrowed. `sample` is the record itself. */
-typedef tare_status (*tare_record_fn)(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+typedef tare_status (*tare_record_fn)(void *arg, const struct tare_sample *sample, const struct tare_record *where,
                                       const struct tare_tensor *outputs);
 
 struct tare_record_store; /* eval/record_store.h */

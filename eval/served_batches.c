@@ -187,7 +187,7 @@ static tare_status read_group(struct reader *reader, int64_t most_rows) {
     int64_t rows = 0;
     while (!reader->end && rows < most_rows) {
         struct tare_sample sample;
-        struct tare_provenance where;
+        struct tare_record where;
         if (reader->options->interrupted && *reader->options->interrupted)
             return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
         TARE_TRY(tare_source_next(&sample, &where, &reader->end, reader->source, NULL, NULL));

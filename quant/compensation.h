@@ -5,8 +5,8 @@
 #include "quant/layer.h"
 
 struct tare_quant_compensation {
-    double damp;      /* least share of the Hessian's mean diagonal that is added to its diagonal */
-    bool act_order;   /* rows with large inputs first */
+    double damp;    /* least share of the Hessian's mean diagonal that is added to its diagonal */
+    bool act_order; /* rows with large inputs first */
 };
 
 /* Does nothing for layers without a Hessian. Starts from the integers that a layer has. */

@@ -6,8 +6,8 @@
 #include "quant/pass.h"
 #include "quant/plan.h"
 
-struct tare_statistics;   /* calib/statistics.h */
-struct tare_hessian;      /* calib/hessian.h */
+struct tare_statistics; /* calib/statistics.h */
+struct tare_hessian;    /* calib/hessian.h */
 struct tare_hessian_form;
 
 /* The source of activation ranges: a calibration, or a test. Called before anything is rewritten. */

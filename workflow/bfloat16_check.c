@@ -141,7 +141,7 @@ static tare_status observe(void *arg, const struct tare_node *node, size_t outpu
     return take(check, place, value);
 }
 
-static tare_status take_record(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+static tare_status take_record(void *arg, const struct tare_sample *sample, const struct tare_record *where,
                                const struct tare_tensor *outputs) {
     struct check *check = arg;
     (void)sample;

@@ -305,12 +305,6 @@ tare_status tare_workflow_calibrate_run(struct tare_calibration *calibration, st
     return TARE_OK;
 }
 
-static bool accepts_every(void *arg, const struct tare_record *record) {
-    (void)arg;
-    (void)record;
-    return true;
-}
-
 static tare_status read_feed(struct tare_calibration *calibration, struct tare_tensor *inputs, size_t n_inputs,
                              const struct tare_sample_feed *feed, const volatile sig_atomic_t *interrupted) {
     const struct tare_sample_source *source = &feed->source;
@@ -319,7 +313,7 @@ static tare_status read_feed(struct tare_calibration *calibration, struct tare_t
     for (;;) {
         struct tare_record record = { .number = -1 };
         bool end = false;
-        TARE_TRY(source->next(source->arg, inputs, &record, &end, accepts_every, NULL));
+        TARE_TRY(source->next(source->arg, inputs, &record, &end, NULL, NULL));
         if (end) return tare_sample_feed_note_bad(calibration, feed);
         for (size_t i = 0; i < n_inputs; i++)
             tare_tensor_reset(&inputs[i]);

@@ -18,7 +18,7 @@ struct trial {
     size_t n_outputs;
 };
 
-static tare_status count_answer(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+static tare_status count_answer(void *arg, const struct tare_sample *sample, const struct tare_record *where,
                                 const struct tare_tensor *outputs) {
     struct trial *trial = arg;
     (void)sample;
@@ -82,7 +82,7 @@ static tare_status count_records(int64_t *out, const char *const *paths, size_t 
     TARE_TRY(tare_source_new(&source, paths, n_paths, &options));
     while (status == TARE_OK && !end) {
         struct tare_sample sample;
-        struct tare_provenance where;
+        struct tare_record where;
         status = tare_source_next(&sample, &where, &end, source, NULL, NULL);
         if (status != TARE_OK || end) break;
         tare_sample_reset(&sample);

@@ -33,7 +33,7 @@ static void add_integer_keys(struct tare_strbuf *keys, const struct tare_sample 
 static tare_status search_label(bool *found, struct tare_strbuf *keys, struct tare_source *source,
                                 const struct tare_evaluation_data *data) {
     for (int64_t n = 0; !*found && !is_interrupted(data); n++) {
-        struct tare_provenance where;
+        struct tare_record where;
         struct tare_sample sample;
         bool end = false;
         TARE_TRY(tare_source_next(&sample, &where, &end, source, NULL, NULL));
@@ -67,19 +67,13 @@ done:
 
 /* ---- leakage ---- */
 
-static bool every(void *arg, const struct tare_record *record) {
-    (void)arg;
-    (void)record;
-    return true;
-}
-
 static tare_status compare_feed(struct tare_leakage *out, struct tare_tensor *inputs, size_t n_inputs,
                                 const struct tare_sample_feed *feed, const struct tare_digest_set *digests,
                                 const struct tare_evaluation_data *data) {
     while (!is_interrupted(data)) {
         struct tare_record record = { .number = -1 };
         bool end = false;
-        TARE_TRY(feed->source.next(feed->source.arg, inputs, &record, &end, every, NULL));
+        TARE_TRY(feed->source.next(feed->source.arg, inputs, &record, &end, NULL, NULL));
         if (end) return TARE_OK;
         const uint64_t digest = tare_sample_digest(inputs, n_inputs);
         const bool found = tare_digest_set_has(digests, digest);

@@ -64,7 +64,7 @@ static tare_status compare(struct pass *pass, const struct tare_binding *output,
     return TARE_OK;
 }
 
-static tare_status take(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+static tare_status take(void *arg, const struct tare_sample *sample, const struct tare_record *where,
                         const struct tare_tensor *outputs) {
     struct pass *pass = arg;
     (void)sample;

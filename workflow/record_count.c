@@ -17,7 +17,7 @@ struct tare_record_counter {
 };
 
 /* Counts every record without decoding any; the first request for a record ends the count. */
-static bool ends_count(void *arg, const struct tare_provenance *where) {
+static bool ends_count(void *arg, const struct tare_record *where) {
     struct tare_record_counter *counter = arg;
     (void)where;
     counter->total++;
@@ -28,7 +28,7 @@ static tare_status count(void *arg) {
     struct tare_record_counter *counter = arg;
     struct tare_source *source = NULL;
     struct tare_sample sample;
-    struct tare_provenance where;
+    struct tare_record where;
     bool end = false;
     tare_status status = tare_source_new(&source, counter->paths, counter->n_paths, &counter->options);
     if (status == TARE_OK) status = tare_source_next(&sample, &where, &end, source, ends_count, counter);

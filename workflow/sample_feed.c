@@ -3,32 +3,15 @@
 
 #include <string.h>
 
-/* Translates the engine's request for the data source. */
-struct question {
-    bool (*expected)(void *arg, const struct tare_record *record);
-    void *arg;
-};
-
-static struct tare_record record_of(const struct tare_provenance *where) {
-    return (struct tare_record){ .file = where->file, .number = where->number, .index = where->index };
-}
-
-static bool ask(void *arg, const struct tare_provenance *where) {
-    const struct question *question = arg;
-    const struct tare_record record = record_of(where);
-    return question->expected(question->arg, &record);
-}
-
 static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
                         bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
     const struct tare_sample_feed *feed = arg;
-    struct question question = { expected, wanted_arg };
     for (;;) {
         struct tare_sample sample;
-        struct tare_provenance where;
-        TARE_TRY(tare_source_next(&sample, &where, end, feed->records, ask, &question));
+        struct tare_record where;
+        TARE_TRY(tare_source_next(&sample, &where, end, feed->records, expected, wanted_arg));
         if (*end) return TARE_OK;
-        *record = record_of(&where);
+        *record = where;
         tare_status status = tare_bind_record(inputs, feed->signature, &sample, NULL);
         tare_sample_reset(&sample); /* the inputs borrow its tensors */
         if (status == TARE_OK || status == TARE_NO_MEMORY) return status;

@@ -1,6 +1,6 @@
 /* Gradients of sliding-window ops: of convolutions with respect to the filter and the input, of pooling with respect
- * to the input. Plain loops in double, rounded once. Gradients of filters have a fast loop for float32 with the channels
- * last. */
+ * to the input. Plain loops in double, rounded once. Gradients of filters have a fast loop for float32 with the
+ * channels last. */
 #include "interpreter/inference/infer.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"

@@ -42,7 +42,7 @@ static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_recor
     struct memory_source *source = arg;
     for (; source->at < RECORDS; source->at++) {
         int64_t index = source->at;
-        struct tare_record here = { (int32_t)(index / PER_FILE), index % PER_FILE, index };
+        struct tare_record here = { .file = (int32_t)(index / PER_FILE), .number = index % PER_FILE, .index = index };
         if (source->shards > 0 && index % source->shards != source->shard) continue;
         if (!expected(wanted_arg, &here)) continue;
         *record = here;

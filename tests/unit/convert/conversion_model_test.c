@@ -60,7 +60,7 @@ struct answers {
     size_t count, capacity;
 };
 
-static tare_status keep(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+static tare_status keep(void *arg, const struct tare_sample *sample, const struct tare_record *where,
                         const struct tare_tensor *outputs) {
     struct answers *answers = arg;
     const size_t n = answers->capacity;

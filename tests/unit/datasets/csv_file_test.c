@@ -227,7 +227,7 @@ static void spec__makes_inputs_and_labels_of_columns(void **state) {
     const struct tare_source_options options = { .spec = spec };
     struct tare_source *source;
     struct tare_sample sample;
-    struct tare_provenance where;
+    struct tare_record where;
     bool end;
     (void)state;
     assert_int_equal(tare_source_new(&source, &path, 1, &options), TARE_OK);
@@ -253,7 +253,7 @@ static void assert_dtypes(const char *path, const char *text, int dtype, double 
     struct tare_dataset_spec *spec = spec_of(text);
     const struct tare_source_options options = { .spec = spec };
     struct tare_source *source;
-    struct tare_provenance where;
+    struct tare_record where;
     bool end;
     assert_int_equal(tare_source_new(&source, &path, 1, &options), TARE_OK);
     for (int row = 0; row < 2; row++) {
@@ -287,7 +287,7 @@ static void spec__converts_integers_if_the_default_value_is_not_whole(void **sta
                                              "input { name: 'y' column: 'k' column: 'n' shape: 2 default_value: 0.5 }");
     const struct tare_source_options options = { .spec = spec };
     struct tare_source *source;
-    struct tare_provenance where;
+    struct tare_record where;
     bool end;
     (void)state;
     assert_int_equal(tare_source_new(&source, &path, 1, &options), TARE_OK);
@@ -330,7 +330,7 @@ static void columns__have_one_dtype_in_all_files(void **state) {
             const struct tare_source_options options = { .spec = spec };
             const char *const both[] = { paths[swap], paths[!swap] };
             struct tare_source *source;
-            struct tare_provenance where;
+            struct tare_record where;
             bool end;
             assert_int_equal(tare_source_new(&source, both, 2, &options), TARE_OK);
             for (int row = 0; row < 2; row++) {
@@ -389,7 +389,7 @@ static void spec__reports_columns_that_do_not_fit(void **state) {
         const struct tare_source_options options = { .spec = spec };
         struct tare_source *source;
         struct tare_sample sample;
-        struct tare_provenance where;
+        struct tare_record where;
         bool end;
         assert_int_equal(tare_source_new(&source, &path, 1, &options), TARE_OK);
         assert_true(tare_source_next(&sample, &where, &end, source, NULL, NULL) != TARE_OK);

@@ -52,7 +52,7 @@ static void count(int *good, size_t *bad, const char *path) {
     if (tare_source_new(&source, &path, 1, &options) != TARE_OK) fail_msg("%s", tare_error_text());
     for (;; ++*good) {
         struct tare_sample sample;
-        struct tare_provenance where;
+        struct tare_record where;
         const struct tare_tensor *x;
         bool end;
         if (tare_source_next(&sample, &where, &end, source, NULL, NULL) != TARE_OK) fail_msg("%s", tare_error_text());

@@ -39,7 +39,7 @@ static void arrays__rows_are_samples(void **state) {
     (void)state;
     for (size_t prefetch = 0; prefetch < 2; prefetch++) {
         struct tare_source_options options = { .prefetch = prefetch };
-        struct tare_provenance where;
+        struct tare_record where;
         struct tare_source *source;
         struct tare_sample sample;
         bool end;
@@ -212,7 +212,7 @@ static const char *images_of(struct tare_strbuf *out, const char *path, const ch
     out->size = 0;
     while (status == TARE_OK) {
         struct tare_sample sample;
-        struct tare_provenance where;
+        struct tare_record where;
         int64_t label;
         bool end;
         status = tare_source_next(&sample, &where, &end, source, NULL, NULL);
@@ -328,7 +328,7 @@ static void folders_of_other_classes__are_refused(void **state) {
     assert_int_equal(tare_source_new(&source, paths, 2, &options), TARE_OK);
     for (bool end = false; !end;) {
         struct tare_sample sample;
-        struct tare_provenance where;
+        struct tare_record where;
         if ((status = tare_source_next(&sample, &where, &end, source, NULL, NULL)) != TARE_OK) break;
         tare_sample_reset(&sample);
     }
@@ -343,7 +343,7 @@ static void folders_of_other_classes__are_refused(void **state) {
 static void images__need_a_spec_and_a_label(void **state) {
     const char *path = temp_path("pets/dog/a.png");
     struct tare_strbuf out = { 0 };
-    struct tare_provenance where;
+    struct tare_record where;
     struct tare_source *source;
     struct tare_sample sample;
     bool end;
@@ -365,7 +365,7 @@ static void images__that_are_damaged_are_passed_over(void **state) {
     struct tare_dataset_spec *spec = image_spec();
     struct tare_source_options options = { .spec = spec, .max_bad = 1 };
     const struct tare_bad_record *bad;
-    struct tare_provenance where;
+    struct tare_record where;
     struct tare_source *source;
     struct tare_sample sample;
     const char *path = temp_path("pets");
@@ -409,7 +409,7 @@ static void faults__are_reported(void **state) {
                 status = tare_source_new(&source, &paths[p], 1, &options);
                 while (status == TARE_OK && !end) {
                     struct tare_sample sample;
-                    struct tare_provenance where;
+                    struct tare_record where;
                     status = tare_source_next(&sample, &where, &end, source, NULL, NULL);
                     if (status == TARE_OK && !end) tare_sample_reset(&sample);
                 }

@@ -78,7 +78,7 @@ static void check_cifar(const char *name, int64_t expected, bool labelled) {
     if (tare_source_new(&source, paths, 1, &options) != TARE_OK) fail_msg("%s", tare_error_text());
     for (;; count++) {
         struct tare_sample sample;
-        struct tare_provenance where;
+        struct tare_record where;
         const struct tare_tensor *x;
         int64_t label;
         if (tare_source_next(&sample, &where, &end, source, NULL, NULL) != TARE_OK) fail_msg("%s", tare_error_text());

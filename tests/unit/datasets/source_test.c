@@ -51,14 +51,14 @@ static int make_files(void **state) {
 /* The labels of all samples as text, "!" and the status at a failure. */
 static const char *labels_of(struct tare_strbuf *out, const char *const *paths, size_t n_paths,
                              const struct tare_source_options *options,
-                             bool (*expected)(void *arg, const struct tare_provenance *where)) {
+                             bool (*expected)(void *arg, const struct tare_record *where)) {
     struct tare_source *source;
     tare_status status;
     out->size = 0;
     status = tare_source_new(&source, paths, n_paths, options);
     while (status == TARE_OK) {
         struct tare_sample sample;
-        struct tare_provenance where;
+        struct tare_record where;
         int64_t label;
         bool end;
         status = tare_source_next(&sample, &where, &end, source, expected, NULL);
@@ -210,7 +210,7 @@ static void source__gives_files_in_order(void **state) {
     tare_strbuf_free(&out);
 }
 
-static bool odd(void *arg, const struct tare_provenance *where) {
+static bool odd(void *arg, const struct tare_record *where) {
     (void)arg;
     return where->index & 1;
 }
@@ -245,7 +245,7 @@ static void source__limits_shards_and_filters(void **state) {
 static void source__tells_where_a_sample_came_from(void **state) {
     struct tare_source *source;
     struct tare_sample sample;
-    struct tare_provenance where;
+    struct tare_record where;
     const char *paths[] = { pattern() };
     int64_t first = 0;
     size_t count;
@@ -342,7 +342,7 @@ static void source__lists_what_it_passed_over(void **state) {
         assert_int_equal(tare_source_new(&source, paths, 1, &options), TARE_OK);
         while (!end) {
             struct tare_sample sample;
-            struct tare_provenance where;
+            struct tare_record where;
             assert_int_equal(tare_source_next(&sample, &where, &end, source, NULL, NULL), TARE_OK);
             if (!end) tare_sample_reset(&sample);
         }
@@ -392,7 +392,7 @@ static void source__takes_refused_samples_for_bad_ones(void **state) {
         assert_int_equal(tare_source_new(&source, paths, 1, &options), TARE_OK);
         for (;;) {
             struct tare_sample sample;
-            struct tare_provenance where;
+            struct tare_record where;
             tare_status expected;
             assert_int_equal(tare_source_next(&sample, &where, &end, source, NULL, NULL), TARE_OK);
             if (end) break;
@@ -441,7 +441,7 @@ static void source__may_be_freed_early(void **state) {
     struct tare_source *source;
     struct tare_source_options options = { .prefetch = 2 };
     struct tare_sample sample;
-    struct tare_provenance where;
+    struct tare_record where;
     const char *paths[] = { pattern() };
     bool end;
     (void)state;
@@ -465,7 +465,7 @@ static void source__takes_another_decoder(void **state) {
     size_t bytes = 0;
     struct tare_source_options options = { .decode = count_bytes, .decode_arg = &bytes };
     struct tare_sample sample;
-    struct tare_provenance where;
+    struct tare_record where;
     const char *paths[] = { temp_path("s-0.tfrecord") };
     bool end = false;
     (void)state;
@@ -493,7 +493,7 @@ static void faults__are_reported(void **state) {
                 status = tare_source_new(&source, paths, 1, &options);
                 while (status == TARE_OK && !end) {
                     struct tare_sample sample;
-                    struct tare_provenance where;
+                    struct tare_record where;
                     status = tare_source_next(&sample, &where, &end, source, NULL, NULL);
                     if (status == TARE_OK && !end) tare_sample_reset(&sample);
                 }

@@ -38,7 +38,7 @@ static void cifar__examples_become_the_samples(void **state) {
     samples = open_source("datasets/cifar10/eval-1000.tfrecord.gz", NULL);
     for (;; count++) {
         struct tare_sample example, sample;
-        struct tare_provenance where;
+        struct tare_record where;
         struct tare_content_hash a, b;
         bool end, also_end;
         if (tare_source_next(&example, &where, &end, examples, NULL, NULL) != TARE_OK)

@@ -277,7 +277,7 @@ static void hash__sees_every_part_of_a_tensor(void **state) {
 static const char *xs_of(struct tare_strbuf *out, const char *path) {
     struct tare_source *source;
     struct tare_sample sample;
-    struct tare_provenance where;
+    struct tare_record where;
     bool end;
     out->size = 0;
     if (tare_source_new(&source, &path, 1, NULL) != TARE_OK) fail_msg("%s", tare_error_text());

@@ -69,7 +69,7 @@ static void compare(struct expectation *e, const struct tare_tensor *value) {
     }
 }
 
-static tare_status on_record(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+static tare_status on_record(void *arg, const struct tare_sample *sample, const struct tare_record *where,
                              const struct tare_tensor *outputs) {
     struct expectation *e = arg;
     (void)sample;

@@ -60,7 +60,7 @@ struct answers {
     size_t n_values, n_records;
 };
 
-static tare_status collect(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+static tare_status collect(void *arg, const struct tare_sample *sample, const struct tare_record *where,
                            const struct tare_tensor *outputs) {
     struct answers *answers = arg;
     (void)sample;
@@ -308,7 +308,7 @@ static void batch__of_large_activations_is_run_record_by_record(void **state) {
     tare_model_free(f.model);
 }
 
-static tare_status refuse_third(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+static tare_status refuse_third(void *arg, const struct tare_sample *sample, const struct tare_record *where,
                                 const struct tare_tensor *outputs) {
     (void)sample;
     (void)where;

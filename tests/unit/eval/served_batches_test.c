@@ -80,7 +80,7 @@ static void set_up(struct fixture *f, int most, bool splits, const int64_t *allo
     f->signature = (struct tare_signature){ "test", "", &f->input, 1, &f->output, 1, NULL };
 }
 
-static tare_status collect(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+static tare_status collect(void *arg, const struct tare_sample *sample, const struct tare_record *where,
                            const struct tare_tensor *outputs) {
     struct fixture *f = arg;
     (void)sample;

@@ -172,7 +172,7 @@ static void run_records(struct tare_session *session, const struct tare_signatur
     char folder[512], path[1024];
     const char *paths[1] = { path };
     struct tare_source *source;
-    struct tare_provenance where;
+    struct tare_record where;
     bool end = false;
     folder_of(folder, sizeof folder, references);
     snprintf(path, sizeof path, "%s/inputs.tfrecord.gz", folder);
