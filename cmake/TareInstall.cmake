@@ -16,15 +16,15 @@ if(TARE_STATIC)
   get_filename_component(isal_name "${isal_library}" NAME)
   install(FILES ${isal_file} DESTINATION ${CMAKE_INSTALL_LIBDIR}/tare RENAME ${isal_name} COMPONENT tare)
   install(FILES /usr/share/doc/libisal2/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright.libisal COMPONENT tare OPTIONAL)
-  # So does OpenBLAS, which linear algebra loads at run time, with what it is linked with: DT_RPATH, unlike DT_RUNPATH, is
+  # So do OpenBLAS and utf8proc, which ops load at run time, with what it is linked with: DT_RPATH, unlike DT_RUNPATH, is
   # also searched for the libraries that a loaded library needs.
   target_link_options(tare PRIVATE -Wl,--disable-new-dtags)
-  foreach(name libopenblas.so.0 libgfortran.so.5 libquadmath.so.0 libgcc_s.so.1)
+  foreach(name libopenblas.so.0 libgfortran.so.5 libquadmath.so.0 libgcc_s.so.1 libutf8proc.so.2)
     find_file(file_${name} ${name} PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} /lib/${CMAKE_LIBRARY_ARCHITECTURE} REQUIRED)
     file(REAL_PATH "${file_${name}}" library_file)
     install(FILES ${library_file} DESTINATION ${CMAKE_INSTALL_LIBDIR}/tare RENAME ${name} COMPONENT tare)
   endforeach()
-  foreach(package libopenblas0-pthread libgfortran5)
+  foreach(package libopenblas0-pthread libgfortran5 libutf8proc2)
     install(FILES /usr/share/doc/${package}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright.${package} COMPONENT tare OPTIONAL)
   endforeach()
   install(FILES ${PROJECT_SOURCE_DIR}/include/tare/op.h ${PROJECT_SOURCE_DIR}/include/tare/dtype.h

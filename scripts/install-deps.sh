@@ -14,6 +14,7 @@ packages=(
     libjansson-dev                        # JSON
     libjpeg-dev libpng-dev libgif-dev     # images in tf.Example and image ops
     libpcre2-dev                          # regular expressions of string ops and recipes
+    libutf8proc2                          # normalization forms (loaded at run time)
     libopenmpi-dev openmpi-bin            # calibration under mpirun, in a library of its own
     libcmocka-dev                         # tests
     dpkg-dev file git                     # packages: cpack finds the libraries of the program; sources of a release

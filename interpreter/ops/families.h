@@ -110,6 +110,7 @@
     X(truncated_normal) \
     X(unary) \
     X(unicode) \
+    X(unicode_form) \
     X(unicode_script) \
     X(uniform_quantized) \
     X(variable) \

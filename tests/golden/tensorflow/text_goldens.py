@@ -1,5 +1,5 @@
 """Values of the TensorFlow Text library: run with TensorFlow 2.21 and tensorflow-text 2.21 (pip install tensorflow-text) as
-`python tests/golden/tensorflow/text_goldens.py`. Writes regex_split.bin beside this script and
+`python tests/golden/tensorflow/text_goldens.py`. Writes regex_split.bin and unicode_form.bin beside this script, and
 tests/ops/wordpiece.graphs."""
 import itertools
 import os
@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import tensorflow as tf
 import tensorflow_text as text  # noqa: F401: registers the ops
+from tensorflow_text.python.ops.normalize_ops import gen_normalize_ops
 from tensorflow_text.python.ops.regex_split_ops import gen_regex_split_ops
 from tensorflow_text.python.ops.wordpiece_tokenizer import gen_wordpiece_tokenizer
 
@@ -66,5 +67,24 @@ def wordpiece():
         out.write("\n".join(lines))
 
 
+def unicode_form():
+    g = Golden()
+    rng = np.random.default_rng(3)
+    codes = [c for c in range(0x20, 0x2fa20) if not 0xd800 <= c < 0xe000]
+    chosen = [*range(0xa0, 0x250), *range(0x370, 0x400), *range(0x1e00, 0x2150), *range(0xfb00, 0xfb10), *range(0xff00, 0xff60),
+              *rng.choice(codes, 600)]
+    chosen.remove(0x2065)  # unassigned, removed by TensorFlow Text
+    texts = ["".join(map(chr, map(int, chosen[at:at + 16]))).encode() for at in range(0, len(chosen), 16)]
+    texts += ["e\u0301\u0323 \uac00\u11a8 \u1100\u1161 \ufb03 \u00df \u0130 A\u030a\u2126".encode(), b"", b"a\xff\xc3b \xe6\x97", "İSTANBUL ΣΑΣ ﷺ".encode()]
+    g.case("CaseFoldUTF8", "", [strings(texts)], [gen_normalize_ops.case_fold_utf8(texts).numpy()])
+    g.case("CaseFoldUTF8", "", [strings([[b"A", b"b"]])], [strings([[b"a", b"b"]])])
+    g.case("CaseFoldUTF8", "", [strings(b"\xc3\x84")], [strings(b"\xc3\xa4")])
+    for form in ("NFC", "NFD", "NFKC", "NFKD"):
+        g.case("NormalizeUTF8", f"normalization_form: '{form}'", [strings(texts)],
+               [gen_normalize_ops.normalize_utf8(texts, normalization_form=form).numpy()])
+    g.save(__file__, "unicode_form")
+
+
 regex_split()
 wordpiece()
+unicode_form()
