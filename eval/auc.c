@@ -3,7 +3,7 @@
  * confidence interval and that of a difference follow from their variances and covariances (DeLong). Placements are
  * counted in halves, so that sums are exact. */
 #include "eval/auc.h"
-#include "base/alloc.h"
+#include "eval/series.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -11,18 +11,24 @@
 #include <string.h>
 
 tare_status tare_auc_add(struct tare_auc *auc, double score, bool positive) {
-    if (!TARE_GROW(auc->scored, auc->count, auc->capacity) || !TARE_GROW(auc->order, auc->count, auc->order_capacity) ||
-        !TARE_GROW(auc->halves, auc->count, auc->halves_capacity))
-        return TARE_NO_MEMORY;
+    TARE_TRY(TARE_SPILL_GROW(auc->scored, auc->count, auc->capacity));
+    TARE_TRY(TARE_SPILL_GROW(auc->order, auc->count, auc->order_capacity));
+    TARE_TRY(TARE_SPILL_GROW(auc->halves, auc->count, auc->halves_capacity));
     auc->scored[auc->count++] = (struct tare_scored){ isnan(score) ? -INFINITY : score, positive };
     return TARE_OK;
 }
 
 void tare_auc_reset(struct tare_auc *auc) {
-    tare_free(auc->scored);
-    tare_free(auc->order);
-    tare_free(auc->halves);
+    tare_spill_free(auc->scored, auc->capacity, sizeof *auc->scored);
+    tare_spill_free(auc->order, auc->order_capacity, sizeof *auc->order);
+    tare_spill_free(auc->halves, auc->halves_capacity, sizeof *auc->halves);
     memset(auc, 0, sizeof *auc);
+}
+
+static void forget(const struct tare_auc *auc) {
+    tare_spill_forget(auc->scored, auc->capacity, sizeof *auc->scored);
+    tare_spill_forget(auc->order, auc->order_capacity, sizeof *auc->order);
+    tare_spill_forget(auc->halves, auc->halves_capacity, sizeof *auc->halves);
 }
 
 static int by_score(const void *a, const void *b) {
@@ -79,7 +85,9 @@ static double value_of(const struct placements *p, const struct tare_auc *auc) {
 
 double tare_auc_value(const struct tare_auc *auc) {
     struct placements p;
-    return place(&p, auc) ? value_of(&p, auc) : NAN;
+    const double value = place(&p, auc) ? value_of(&p, auc) : NAN;
+    forget(auc);
+    return value;
 }
 
 /* Variance of the AUC of a, or of the difference of a and b (NULL: of a alone). */
@@ -97,13 +105,13 @@ static double variance(const struct tare_auc *auc, const struct placements *a, c
 void tare_auc_interval(double *low, double *high, const struct tare_auc *auc) {
     struct placements p;
     *low = *high = NAN;
-    if (!place(&p, auc)) return;
-    if (p.positives > 1 && p.negatives > 1) {
+    if (place(&p, auc) && p.positives > 1 && p.negatives > 1) {
         const double value = value_of(&p, auc),
                      reach = tare_normal_quantile(1 - TARE_TAIL_95) * sqrt(variance(auc, &p, NULL));
         *low = fmax(0, value - reach);
         *high = fmin(1, value + reach);
     }
+    forget(auc);
 }
 
 static bool same_examples(const struct tare_auc *a, const struct tare_auc *b) {
@@ -113,7 +121,7 @@ static bool same_examples(const struct tare_auc *a, const struct tare_auc *b) {
     return true;
 }
 
-void tare_auc_paired(struct tare_paired *out, const struct tare_auc *a, const struct tare_auc *b, double tail) {
+static void find_paired(struct tare_paired *out, const struct tare_auc *a, const struct tare_auc *b, double tail) {
     const double z = tare_normal_quantile(1 - tail);
     struct placements p, q;
     *out = (struct tare_paired){ NAN, NAN, NAN, NAN, 0, z, (int64_t)a->count };
@@ -124,4 +132,10 @@ void tare_auc_paired(struct tare_paired *out, const struct tare_auc *a, const st
     out->spread = error * sqrt((double)a->count);
     out->low = out->loss - z * error;
     out->high = out->loss + z * error;
+}
+
+void tare_auc_paired(struct tare_paired *out, const struct tare_auc *a, const struct tare_auc *b, double tail) {
+    find_paired(out, a, b, tail);
+    forget(a);
+    forget(b);
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 /* Initialise with zeros. Stores every score, in the order of adding, and room for ranking them, so that the figures
- * need no memory: 40 bytes per example. */
+ * need no memory: 40 bytes per example, of many examples in unnamed files. */
 struct tare_auc {
     struct tare_scored {
         double score;

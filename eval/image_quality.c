@@ -123,18 +123,6 @@ static tare_status ssim_of(double *out, const struct pair *p) {
 
 /* ---- examples ---- */
 
-static tare_status grow(struct tare_image_quality *q) {
-    const size_t capacity = q->capacity ? 2 * q->capacity : 64;
-    double *psnr, *ssim;
-    if (q->n < q->capacity) return TARE_OK;
-    if (!(psnr = tare_realloc(q->psnr, capacity, sizeof *psnr))) return TARE_NO_MEMORY;
-    q->psnr = psnr;
-    if (!(ssim = tare_realloc(q->ssim, capacity, sizeof *ssim))) return TARE_NO_MEMORY;
-    q->ssim = ssim;
-    q->capacity = capacity;
-    return TARE_OK;
-}
-
 tare_status tare_image_quality_add(struct tare_image_quality *q, const struct tare_tensor *value,
                                    const struct tare_tensor *expected, int64_t rows) {
     const struct tare_shape *shape = &value->shape;
@@ -146,16 +134,15 @@ tare_status tare_image_quality_add(struct tare_image_quality *q, const struct ta
     for (int64_t r = 0; r < rows; r++) {
         p.first = r * p.height * p.width * p.channels;
         p.peak = peak_of(&p);
-        TARE_TRY(grow(q));
-        q->psnr[q->n] = psnr_of(&p);
-        TARE_TRY(ssim_of(&q->ssim[q->n], &p));
-        q->n++;
+        double ssim;
+        TARE_TRY(ssim_of(&ssim, &p));
+        TARE_TRY(tare_series_add(&q->psnr, psnr_of(&p)));
+        TARE_TRY(tare_series_add(&q->ssim, ssim));
     }
     return TARE_OK;
 }
 
 void tare_image_quality_reset(struct tare_image_quality *q) {
-    tare_free(q->psnr);
-    tare_free(q->ssim);
-    memset(q, 0, sizeof *q);
+    tare_series_reset(&q->psnr);
+    tare_series_reset(&q->ssim);
 }

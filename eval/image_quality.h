@@ -4,13 +4,13 @@
 #define TARE_EVAL_IMAGE_QUALITY_H
 
 #include "base/tensor/tensor.h"
+#include "eval/series.h"
 
 #include <stdbool.h>
 
 /* By example. Initialise with zeros; release with tare_image_quality_reset. */
 struct tare_image_quality {
-    double *psnr, *ssim; /* dB, at most 100; -1 … 1, NaN for images smaller than the window */
-    size_t n, capacity;
+    struct tare_series psnr, ssim; /* dB, at most 100; -1 … 1, NaN for images smaller than the window */
 };
 
 /* Whether an output with `rows` examples on its first axis is images: floats [rows, height, width] or [rows, height,

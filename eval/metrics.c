@@ -79,9 +79,8 @@ static void count_binary(struct tare_binary_counts *c, double threshold, double 
 
 static tare_status judge(struct tare_metrics *m, int64_t label, bool right, bool right_at_zero) {
     struct tare_judged *judged = &m->judged;
-    if (!TARE_GROW(judged->rows, judged->count, judged->capacity) ||
-        !TARE_GROW(judged->sorted, judged->count, judged->sorted_capacity))
-        return TARE_NO_MEMORY;
+    TARE_TRY(TARE_SPILL_GROW(judged->rows, judged->count, judged->capacity));
+    TARE_TRY(TARE_SPILL_GROW(judged->sorted, judged->count, judged->sorted_capacity));
     judged->rows[judged->count++] = (struct tare_judgement){ label, right, right_at_zero };
     return TARE_OK;
 }
@@ -130,11 +129,12 @@ static void add_agreement(struct tare_metrics *m, const struct row *value, const
 }
 
 /* Adds an element: the squares of reference and value, their product, and their distance. */
-static void add_element(struct tare_metrics *m, double signal, double self, double dot, double distance,
+static void add_element(struct tare_metrics *m, double *noise, double signal, double self, double dot, double distance,
                         int64_t record) {
     m->elements++;
     m->signal += signal;
     m->noise += distance * distance;
+    *noise += distance * distance;
     m->dot += dot;
     m->self += self;
     m->absolute_error += distance;
@@ -145,15 +145,15 @@ static void add_element(struct tare_metrics *m, double signal, double self, doub
     }
 }
 
-/* Elements first … first+count-1, one row. */
-static void add_row_difference(struct tare_metrics *m, const struct tare_tensor *value,
+/* Elements first … first+count-1, one row; *noise: its sum of squares. */
+static void add_row_difference(struct tare_metrics *m, double *noise, const struct tare_tensor *value,
                                const struct tare_tensor *reference, int64_t first, int64_t count, int64_t record) {
     const bool integers = tare_dtype_is_integer(value->dtype) && tare_dtype_is_integer(reference->dtype);
     for (int64_t i = first; i < first + count; i++) {
         const double x = tare_tensor_get_f64(value, i), r = tare_tensor_get_f64(reference, i);
         if (isfinite(x) && isfinite(r))
-            add_element(m, r * r, x * x, r * x, fabs(integers ? tare_tensor_difference(value, reference, i) : x - r),
-                        record);
+            add_element(m, noise, r * r, x * x, r * x,
+                        fabs(integers ? tare_tensor_difference(value, reference, i) : x - r), record);
         else
             m->not_finite += !isfinite(x) && isfinite(r);
         m->undefined += isnan(r);
@@ -165,13 +165,13 @@ static bool is_finite(_Complex double z) {
 }
 
 /* Likewise for a complex output: its elements are pairs of numbers. */
-static void add_complex_difference(struct tare_metrics *m, const struct tare_tensor *value,
+static void add_complex_difference(struct tare_metrics *m, double *noise, const struct tare_tensor *value,
                                    const struct tare_tensor *reference, int64_t first, int64_t count, int64_t record) {
     for (int64_t i = first; i < first + count; i++) {
         const _Complex double x = tare_tensor_get_c128(value, i), r = tare_tensor_get_c128(reference, i);
         const double re = creal(r), im = cimag(r), dot = re * creal(x) + im * cimag(x);
         if (is_finite(x) && is_finite(r))
-            add_element(m, re * re + im * im, creal(x) * creal(x) + cimag(x) * cimag(x), dot,
+            add_element(m, noise, re * re + im * im, creal(x) * creal(x) + cimag(x) * cimag(x), dot,
                         hypot(creal(x) - re, cimag(x) - im), record);
         else
             m->not_finite += !is_finite(x) && is_finite(r);
@@ -184,13 +184,11 @@ static tare_status add_difference(struct tare_metrics *m, const struct tare_meas
     const int64_t rows = in->rows > 0 && in->value->elements % in->rows == 0 ? in->rows : 1;
     const int64_t width = in->value->elements / rows;
     const bool is_complex = tare_dtype_is_complex(in->value->dtype) || tare_dtype_is_complex(reference->dtype);
-    struct tare_example_noise *noise = &m->row_noise;
     for (int64_t r = 0; r < rows; r++) {
-        const double before = m->noise;
-        if (!TARE_GROW(noise->values, noise->count, noise->capacity)) return TARE_NO_MEMORY;
-        (is_complex ? add_complex_difference : add_row_difference)(m, in->value, reference, r * width, width,
+        double noise = 0;
+        (is_complex ? add_complex_difference : add_row_difference)(m, &noise, in->value, reference, r * width, width,
                                                                    in->record);
-        noise->values[noise->count++] = m->noise - before;
+        TARE_TRY(tare_series_add(&m->row_noise, noise));
     }
     return TARE_OK;
 }
@@ -206,26 +204,14 @@ static void add_expected_row(struct tare_metrics *m, const struct tare_measured 
         finite++;
         sum += fabs(d);
         squares += d * d;
-        m->expected_sum += expected;
-        m->expected_squares += expected * expected;
+        const double distance = expected - m->expected_mean;
+        m->expected_mean += distance / (double)++m->expected_elements;
+        m->expected_spread += distance * (expected - m->expected_mean);
     }
-    m->expected_elements += finite;
     m->expected_error += sum;
     m->expected_squared_error += squares;
     *absolute = finite ? sum / (double)finite : NAN;
     *squared = finite ? squares / (double)finite : NAN;
-}
-
-static tare_status grow_errors(struct tare_example_errors *errors) {
-    const size_t capacity = errors->capacity ? 2 * errors->capacity : 64;
-    double *absolute, *squared;
-    if (errors->count < errors->capacity) return TARE_OK;
-    if (!(absolute = tare_realloc(errors->absolute, capacity, sizeof *absolute))) return TARE_NO_MEMORY;
-    errors->absolute = absolute;
-    if (!(squared = tare_realloc(errors->squared, capacity, sizeof *squared))) return TARE_NO_MEMORY;
-    errors->squared = squared;
-    errors->capacity = capacity;
-    return TARE_OK;
 }
 
 /* The per-row errors of rows without a finite element are NaN. */
@@ -237,9 +223,8 @@ static tare_status add_expected(struct tare_metrics *m, const struct tare_measur
     for (int64_t r = 0; r < rows; r++) {
         double absolute, squared;
         add_expected_row(m, in, r * width, width, &absolute, &squared);
-        TARE_TRY(grow_errors(&m->errors));
-        m->errors.absolute[m->errors.count] = absolute;
-        m->errors.squared[m->errors.count++] = squared;
+        TARE_TRY(tare_series_add(&m->errors.absolute, absolute));
+        TARE_TRY(tare_series_add(&m->errors.squared, squared));
     }
     return tare_is_images(in->value, rows) ? tare_image_quality_add(&m->images, in->value, in->expected, rows)
                                            : TARE_OK;
@@ -321,11 +306,8 @@ static tare_status add_unlike(struct tare_metrics *m, const struct tare_measured
     m->unlike += rows;
     m->signal += signal;
     m->noise += noise;
-    for (int64_t r = 0; r < rows; r++) {
-        struct tare_example_noise *list = &m->row_noise;
-        if (!TARE_GROW(list->values, list->count, list->capacity)) return TARE_NO_MEMORY;
-        list->values[list->count++] = noise / (double)rows;
-    }
+    for (int64_t r = 0; r < rows; r++)
+        TARE_TRY(tare_series_add(&m->row_noise, noise / (double)rows));
     return add_lost(m, in);
 }
 
@@ -351,11 +333,11 @@ void tare_metrics_reset(struct tare_metrics *m) {
     tare_auc_reset(&m->auc);
     tare_positions_reset(&m->positions);
     tare_image_quality_reset(&m->images);
-    tare_free(m->judged.rows);
-    tare_free(m->judged.sorted);
-    tare_free(m->row_noise.values);
-    tare_free(m->errors.absolute);
-    tare_free(m->errors.squared);
+    tare_spill_free(m->judged.rows, m->judged.capacity, sizeof *m->judged.rows);
+    tare_spill_free(m->judged.sorted, m->judged.sorted_capacity, sizeof *m->judged.sorted);
+    tare_series_reset(&m->row_noise);
+    tare_series_reset(&m->errors.absolute);
+    tare_series_reset(&m->errors.squared);
     memset(m, 0, sizeof *m);
 }
 
@@ -377,6 +359,7 @@ void tare_metrics_finish(struct tare_metrics *m, const struct tare_metrics *refe
 
 bool tare_metrics_is_right(const struct tare_metrics *m, size_t i) {
     const struct tare_judgement *row = &m->judged.rows[i];
+    if (i % 65536 == 0) tare_spill_forget(m->judged.rows, m->judged.capacity, sizeof *row);
     return m->binary && m->outside_unit ? row->right_at_zero : row->right;
 }
 
@@ -396,6 +379,8 @@ double tare_metrics_majority(const struct tare_metrics *m) {
         run = i && labels[i] == labels[i - 1] ? run + 1 : 1;
         if (run > most) most = run;
     }
+    tare_spill_forget(m->judged.rows, m->judged.capacity, sizeof *m->judged.rows);
+    tare_spill_forget(labels, m->judged.sorted_capacity, sizeof *labels);
     return most ? (double)most / (double)count : NAN;
 }
 
@@ -407,12 +392,11 @@ double tare_metrics_f1(const struct tare_metrics *m) {
 
 double tare_metrics_variance(const struct tare_metrics *m) {
     const double n = (double)m->expected_elements;
-    return n > 0 ? fmax(0, m->expected_squares - m->expected_sum * m->expected_sum / n) / n : NAN;
+    return n > 0 ? m->expected_spread / n : NAN;
 }
 
 double tare_metrics_r2(const struct tare_metrics *m) {
-    const double n = (double)m->expected_elements, spread = n * tare_metrics_variance(m);
-    return spread > 1e-12 * m->expected_squares ? 1 - m->expected_squared_error / spread : NAN;
+    return m->expected_spread > 0 ? 1 - m->expected_squared_error / m->expected_spread : NAN;
 }
 
 double tare_metrics_share(int64_t part, int64_t whole) {

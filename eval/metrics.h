@@ -8,6 +8,7 @@
 #include "eval/auc.h"
 #include "eval/image_quality.h"
 #include "eval/positions.h"
+#include "eval/series.h"
 #include "base/tensor/tensor.h"
 
 /* Initialise with zeros; release with tare_metrics_reset. A row is one example: a record, or, if the signature leaves
@@ -33,21 +34,18 @@ struct tare_metrics {
     double absolute_error, absolute_reference; /* sums of |difference| and |reference| */
     int64_t elements;                          /* elements that are finite in both: the sums are over these */
     double max_abs_error;
-    int64_t max_abs_record;     /* number of its record */
-    struct tare_example_noise { /* per row: sum of squares of the difference, finite elements */
-        double *values;
-        size_t count, capacity;
-    } row_noise;
-    int64_t not_finite;                    /* elements that are NaN or infinite here but not in the reference */
-    int64_t undefined;                     /* elements that are NaN in the reference */
-    int64_t unlike;                        /* rows whose output has another number of elements than the reference's, or
-                                              strings instead of numbers: they agree with nothing, and are noise */
-    struct tare_auc auc;                   /* rows labelled 0 or 1 of an output with one or two elements per row */
-    int64_t expected_elements;             /* elements with an expected value */
-    double expected_sum, expected_squares; /* sums of the expected values and of their squares */
+    int64_t max_abs_record;       /* number of its record */
+    struct tare_series row_noise; /* per row: sum of squares of the difference, finite elements */
+    int64_t not_finite;           /* elements that are NaN or infinite here but not in the reference */
+    int64_t undefined;            /* elements that are NaN in the reference */
+    int64_t unlike;               /* rows whose output has another number of elements than the reference's, or
+                                     strings instead of numbers: they agree with nothing, and are noise */
+    struct tare_auc auc;          /* rows labelled 0 or 1 of an output with one or two elements per row */
+    int64_t expected_elements;    /* elements with an expected value */
+    double expected_mean,
+        expected_spread;         /* of the expected values: mean, sum of squared distances from it (Welford) */
     struct tare_example_errors { /* per row: means of |value - expected| and of its square; NaN: no finite element */
-        double *absolute, *squared;
-        size_t count, capacity;
+        struct tare_series absolute, squared;
     } errors;
     bool floating; /* the output has a floating-point or complex dtype */
     bool varies;   /* in the float model, the output differs between records */

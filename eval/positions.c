@@ -97,17 +97,8 @@ static double mean_iou(const int64_t *both, const int64_t *either, int first) {
 static tare_status add_example(struct tare_position_counts *counts, const struct overlap *o, int64_t count,
                                int64_t right, int first) {
     const double iou = mean_iou(o->both, o->either, first);
-    if (counts->n == counts->capacity) {
-        const size_t capacity = counts->capacity ? 2 * counts->capacity : 64;
-        double *shares = tare_realloc(counts->shares, capacity, sizeof *shares), *ious;
-        if (!shares) return TARE_NO_MEMORY;
-        counts->shares = shares;
-        if (!(ious = tare_realloc(counts->ious, capacity, sizeof *ious))) return TARE_NO_MEMORY;
-        counts->ious = ious;
-        counts->capacity = capacity;
-    }
-    counts->shares[counts->n] = (double)right / (double)count;
-    counts->ious[counts->n++] = isnan(iou) ? 1 : iou; /* neither has the positive class */
+    TARE_TRY(tare_series_add(&counts->shares, (double)right / (double)count));
+    TARE_TRY(tare_series_add(&counts->ious, isnan(iou) ? 1 : iou)); /* neither has the positive class */
     for (int c = 0; c < TARE_POSITION_CLASSES; c++) {
         counts->both[c] += o->both[c];
         counts->either[c] += o->either[c];
@@ -169,10 +160,10 @@ tare_status tare_positions_add(struct tare_positions *p, const struct tare_tenso
 }
 
 void tare_positions_reset(struct tare_positions *p) {
-    tare_free(p->at_half.shares);
-    tare_free(p->at_half.ious);
-    tare_free(p->at_zero.shares);
-    tare_free(p->at_zero.ious);
+    tare_series_reset(&p->at_half.shares);
+    tare_series_reset(&p->at_half.ious);
+    tare_series_reset(&p->at_zero.shares);
+    tare_series_reset(&p->at_zero.ious);
     memset(p, 0, sizeof *p);
 }
 

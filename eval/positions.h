@@ -4,6 +4,7 @@
 #define TARE_EVAL_POSITIONS_H
 
 #include "base/tensor/tensor.h"
+#include "eval/series.h"
 
 #include <stdbool.h>
 
@@ -16,8 +17,7 @@ struct tare_position_counts {
     int64_t gained, lost;    /* wholly right in this model only, in the reference only */
     int64_t both[TARE_POSITION_CLASSES], either[TARE_POSITION_CLASSES]; /* intersections and unions by class */
     int64_t labels[TARE_POSITION_CLASSES];                              /* positions by class of the label */
-    double *shares, *ious; /* by example: share of right positions; mean IoU of the classes that occur */
-    size_t n, capacity;
+    struct tare_series shares, ious; /* by example: share of right positions; mean IoU of the classes that occur */
 };
 
 /* Initialise with zeros; release with tare_positions_reset. */

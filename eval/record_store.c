@@ -7,9 +7,12 @@
 
 /* ---- filling ---- */
 
+/* Of the heap for each tensor: its buffer and what alignment adds to its elements; the block of its strings. */
+enum { HEAP_OF_TENSOR = 256, HEAP_OF_STRINGS = 256 };
+
 static size_t bytes_of(const struct tare_tensor *value) {
     const struct tare_str *strings = value->data;
-    size_t bytes = sizeof *value + tare_tensor_bytes(value);
+    size_t bytes = HEAP_OF_TENSOR + tare_tensor_bytes(value) + (value->dtype == TARE_DT_STRING ? HEAP_OF_STRINGS : 0);
     if (value->dtype == TARE_DT_STRING)
         for (int64_t i = 0; i < (value->splat ? 1 : value->elements); i++)
             bytes += strings[i].size;
@@ -63,7 +66,7 @@ static tare_status read_all(struct tare_record_store *store, bool *fits, struct 
         status = add(store, &sample, &where);
         tare_sample_reset(&sample);
         TARE_TRY(status);
-        *fits = store->bytes + store->arena.bytes <= most;
+        *fits = store->bytes + store->arena.bytes + store->capacity * sizeof *store->records <= most;
         if (!*fits) return TARE_OK;
     }
     return copy_names(store, reader->source);

@@ -69,14 +69,21 @@ void tare_paired_shares(struct tare_paired *out, int64_t gained, int64_t lost, i
 
 /* ---- means ---- */
 
+enum { AT_ONCE = 1 << 16 }; /* values of a long series that are in memory */
+
 /* a[i] - b[i]; b NULL: a[i]. */
 struct series {
-    const double *a, *b;
+    const struct tare_series *a, *b;
     size_t count;
 };
 
+/* Called for all i in their order. */
 static double item(const struct series *s, size_t i) {
-    return s->b ? s->a[i] - s->b[i] : s->a[i];
+    if (i % AT_ONCE == 0) {
+        tare_series_forget(s->a);
+        if (s->b) tare_series_forget(s->b);
+    }
+    return s->b ? s->a->values[i] - s->b->values[i] : s->a->values[i];
 }
 
 struct moments {
@@ -88,9 +95,10 @@ static struct moments moments_of(const struct series *s) {
     struct moments m = { 0 };
     double squares = 0, cubes = 0;
     for (size_t i = 0; i < s->count; i++) {
-        if (isnan(item(s, i))) continue;
+        const double value = item(s, i);
+        if (isnan(value)) continue;
         m.n++;
-        m.mean += item(s, i);
+        m.mean += value;
     }
     m.mean /= m.n;
     for (size_t i = 0; i < s->count; i++) {
@@ -119,14 +127,14 @@ static void limits(double *low, double *high, const struct moments *m, double z)
     *high = m->mean + error * (reach + fmax(0, skew));
 }
 
-void tare_mean_interval(double *low, double *high, const double *values, size_t count) {
-    const struct series s = { .a = values, .count = count };
+void tare_mean_interval(double *low, double *high, const struct tare_series *values) {
+    const struct series s = { .a = values, .count = values->count };
     const struct moments m = moments_of(&s);
     limits(low, high, &m, tare_normal_quantile(1 - TARE_TAIL_95));
 }
 
-void tare_paired_means(struct tare_paired *out, const double *a, const double *b, size_t count, double tail) {
-    const struct series s = { .a = a, .b = b, .count = count };
+void tare_paired_means(struct tare_paired *out, const struct tare_series *a, const struct tare_series *b, double tail) {
+    const struct series s = { .a = a, .b = b, .count = a->count == b->count ? a->count : 0 };
     const struct moments m = moments_of(&s);
     const double z = tare_normal_quantile(1 - tail);
     *out = (struct tare_paired){ m.mean, NAN, NAN, m.spread, 0, z, (int64_t)m.n };

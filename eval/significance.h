@@ -6,6 +6,8 @@
 #ifndef TARE_EVAL_SIGNIFICANCE_H
 #define TARE_EVAL_SIGNIFICANCE_H
 
+#include "eval/series.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +22,7 @@ double tare_normal_quantile(double p);
 void tare_share_interval(double *low, double *high, int64_t successes, int64_t count);
 /* 95 % confidence interval of the mean of `count` values: Student's, widened by their skewness. Values that are NaN are
  * left out. NaN with fewer than TARE_FEWEST_EXAMPLES. */
-void tare_mean_interval(double *low, double *high, const double *values, size_t count);
+void tare_mean_interval(double *low, double *high, const struct tare_series *values);
 
 /* How much one model is worse than another. */
 struct tare_paired {
@@ -34,8 +36,9 @@ struct tare_paired {
 /* The share of right examples, 0 … 1, of `count` of which `gained` are right in this model only and `lost` in the other
  * one only: Tango's score interval with continuity correction. */
 void tare_paired_shares(struct tare_paired *out, int64_t gained, int64_t lost, int64_t count, double tail);
-/* The mean of a[i] - b[i], where more is worse; pairs with a NaN are left out. The interval of tare_mean_interval. */
-void tare_paired_means(struct tare_paired *out, const double *a, const double *b, size_t count, double tail);
+/* The mean of a[i] - b[i], where more is worse; pairs with a NaN are left out, and all if the numbers of
+ * values differ. The interval of tare_mean_interval. */
+void tare_paired_means(struct tare_paired *out, const struct tare_series *a, const struct tare_series *b, double tail);
 /* Changes the unit: all figures but `quantile` and `examples` times `factor`; if it is negative, more is better. */
 void tare_paired_scale(struct tare_paired *paired, double factor);
 /* The examples after which models that differ as these do, but without loss on average, have `high` <= `most`. */

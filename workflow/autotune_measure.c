@@ -160,7 +160,7 @@ bool tare_autotune_improves(const struct tare_autotune_search *c, double db, siz
     }
     if (!(db > other_db + margin)) return false;
     if (a->row_noise.count != b->row_noise.count) return false;
-    tare_paired_means(&noise, a->row_noise.values, b->row_noise.values, a->row_noise.count, TAIL);
+    tare_paired_means(&noise, &a->row_noise, &b->row_noise, TAIL);
     return isnan(noise.high) || noise.high < 0; /* with few samples the decibels decide */
 }
 

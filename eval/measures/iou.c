@@ -16,9 +16,9 @@ static double value(const struct tare_metrics *m) {
 static void interval(double *low, double *high, const struct tare_metrics *m) {
     const struct tare_position_counts *counts = tare_positions_counts(&m->positions);
     double mean = 0;
-    for (size_t i = 0; i < counts->n; i++)
-        mean += counts->ious[i] / (double)counts->n;
-    tare_mean_interval(low, high, counts->ious, counts->n);
+    for (size_t i = 0; i < counts->ious.count; i++)
+        mean += counts->ious.values[i] / (double)counts->ious.count;
+    tare_mean_interval(low, high, &counts->ious);
     *low = fmax(0, value(m) + 100 * (*low - mean));
     *high = fmin(100, value(m) + 100 * (*high - mean));
 }
@@ -28,7 +28,7 @@ static void paired(struct tare_paired *out, const struct tare_metrics *m, const 
                    double tail) {
     const struct tare_position_counts *a = tare_positions_counts(&m->positions);
     const struct tare_position_counts *b = tare_positions_counts(&other->positions);
-    tare_paired_means(out, a->ious, b->ious, a->n == b->n ? a->n : 0, tail);
+    tare_paired_means(out, &a->ious, &b->ious, tail);
     tare_paired_scale(out, -100);
     const double moved = value(other) - value(m) - out->loss;
     out->loss += moved;

@@ -10,13 +10,12 @@ static double value(const struct tare_metrics *m) {
 }
 
 static void interval(double *low, double *high, const struct tare_metrics *m) {
-    tare_mean_interval(low, high, m->errors.absolute, m->errors.count);
+    tare_mean_interval(low, high, &m->errors.absolute);
 }
 
 static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
                    double tail) {
-    const size_t count = m->errors.count == other->errors.count ? m->errors.count : 0;
-    tare_paired_means(out, m->errors.absolute, other->errors.absolute, count, tail);
+    tare_paired_means(out, &m->errors.absolute, &other->errors.absolute, tail);
 }
 
 const struct tare_measure_row tare_measure_mae = {

@@ -13,7 +13,7 @@ static double value(const struct tare_metrics *m) {
 
 static void interval(double *low, double *high, const struct tare_metrics *m) {
     const struct tare_position_counts *counts = tare_positions_counts(&m->positions);
-    tare_mean_interval(low, high, counts->shares, counts->n);
+    tare_mean_interval(low, high, &counts->shares);
     *low *= 100;
     *high *= 100;
 }
@@ -22,7 +22,7 @@ static void paired(struct tare_paired *out, const struct tare_metrics *m, const 
                    double tail) {
     const struct tare_position_counts *a = tare_positions_counts(&m->positions);
     const struct tare_position_counts *b = tare_positions_counts(&other->positions);
-    tare_paired_means(out, a->shares, b->shares, a->n == b->n ? a->n : 0, tail);
+    tare_paired_means(out, &a->shares, &b->shares, tail);
     tare_paired_scale(out, -100);
 }
 

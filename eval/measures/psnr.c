@@ -4,27 +4,27 @@
 #include <math.h>
 
 static bool has(const struct tare_metrics *m) {
-    return m->images.n > 0;
+    return m->images.psnr.count > 0;
 }
 
 static double value(const struct tare_metrics *m) {
     double sum = 0;
     size_t count = 0;
-    for (size_t i = 0; i < m->images.n; i++) {
-        if (isnan(m->images.psnr[i])) continue;
-        sum += m->images.psnr[i];
+    for (size_t i = 0; i < m->images.psnr.count; i++) {
+        if (isnan(m->images.psnr.values[i])) continue;
+        sum += m->images.psnr.values[i];
         count++;
     }
     return count ? sum / (double)count : NAN;
 }
 
 static void interval(double *low, double *high, const struct tare_metrics *m) {
-    tare_mean_interval(low, high, m->images.psnr, m->images.n);
+    tare_mean_interval(low, high, &m->images.psnr);
 }
 
 static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
                    double tail) {
-    tare_paired_means(out, m->images.psnr, other->images.psnr, m->images.n == other->images.n ? m->images.n : 0, tail);
+    tare_paired_means(out, &m->images.psnr, &other->images.psnr, tail);
     tare_paired_scale(out, -1);
 }
 

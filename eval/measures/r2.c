@@ -11,8 +11,7 @@ static double value(const struct tare_metrics *m) {
 
 static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
                    double tail) {
-    const size_t count = m->errors.count == other->errors.count ? m->errors.count : 0;
-    tare_paired_means(out, m->errors.squared, other->errors.squared, count, tail);
+    tare_paired_means(out, &m->errors.squared, &other->errors.squared, tail);
     tare_paired_scale(out, 1 / tare_metrics_variance(m));
 }
 

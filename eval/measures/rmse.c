@@ -12,7 +12,7 @@ static double value(const struct tare_metrics *m) {
 }
 
 static void interval(double *low, double *high, const struct tare_metrics *m) {
-    tare_mean_interval(low, high, m->errors.squared, m->errors.count);
+    tare_mean_interval(low, high, &m->errors.squared);
     *low = sqrt(fmax(0, *low));
     *high = sqrt(*high);
 }
@@ -23,9 +23,8 @@ static double root(double reference, double more) {
 
 static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
                    double tail) {
-    const size_t count = m->errors.count == other->errors.count ? m->errors.count : 0;
     const double reference = value(other);
-    tare_paired_means(out, m->errors.squared, other->errors.squared, count, tail);
+    tare_paired_means(out, &m->errors.squared, &other->errors.squared, tail);
     if (reference > 0) out->spread /= 2 * reference;
     out->loss = root(reference, out->loss);
     if (!isnan(out->low)) out->low = root(reference, out->low); /* fmax would lose the NaN */

@@ -22,12 +22,12 @@ static void paired(struct tare_paired *out, const struct tare_metrics *m, const 
     const struct tare_position_counts *a = tare_positions_counts(&m->positions);
     const struct tare_position_counts *b = tare_positions_counts(&other->positions);
     int64_t gained = 0, lost = 0;
-    for (size_t i = 0; i < a->n && a->n == b->n; i++) {
-        const bool right = a->shares[i] >= 1, other_right = b->shares[i] >= 1;
+    for (size_t i = 0; i < a->shares.count && a->shares.count == b->shares.count; i++) {
+        const bool right = a->shares.values[i] >= 1, other_right = b->shares.values[i] >= 1;
         gained += right && !other_right;
         lost += !right && other_right;
     }
-    tare_paired_shares(out, gained, lost, a->n == b->n ? a->examples : 0, tail);
+    tare_paired_shares(out, gained, lost, a->shares.count == b->shares.count ? a->examples : 0, tail);
     tare_paired_scale(out, 100);
 }
 

@@ -4,23 +4,23 @@
 #include <math.h>
 
 static bool has(const struct tare_metrics *m) {
-    return m->images.n > 0 && !isnan(m->images.ssim[0]);
+    return m->images.ssim.count > 0 && !isnan(m->images.ssim.values[0]);
 }
 
 static double value(const struct tare_metrics *m) {
     double sum = 0;
-    for (size_t i = 0; i < m->images.n; i++)
-        sum += m->images.ssim[i];
-    return sum / (double)m->images.n;
+    for (size_t i = 0; i < m->images.ssim.count; i++)
+        sum += m->images.ssim.values[i];
+    return sum / (double)m->images.ssim.count;
 }
 
 static void interval(double *low, double *high, const struct tare_metrics *m) {
-    tare_mean_interval(low, high, m->images.ssim, m->images.n);
+    tare_mean_interval(low, high, &m->images.ssim);
 }
 
 static void paired(struct tare_paired *out, const struct tare_metrics *m, const struct tare_metrics *other,
                    double tail) {
-    tare_paired_means(out, m->images.ssim, other->images.ssim, m->images.n == other->images.n ? m->images.n : 0, tail);
+    tare_paired_means(out, &m->images.ssim, &other->images.ssim, tail);
     tare_paired_scale(out, -1);
 }
 

@@ -46,7 +46,11 @@ static void set_alarm(int seconds) {
 
 static void on_alarm(int number) {
     (void)number;
+    char text[TARE_SHAPE_TEXT_SIZE];
     fprintf(stderr, "%s {%s} ran for %d seconds\n", current.op, current.attrs ? current.attrs : "", SECONDS_A_RUN);
+    for (size_t i = 0; i < current.n_inputs; i++)
+        fprintf(stderr, "    input %zu: %s%s\n", i, tare_dtype_name(current.inputs[i].dtype),
+                tare_shape_text(text, &current.inputs[i].shape));
     _exit(3);
 }
 

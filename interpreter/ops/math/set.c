@@ -154,7 +154,7 @@ static tare_status run_unique(struct tare_kernel *kernel) {
         write_integer(&kernel->outputs[1], i, set_find(&set, &slices, &slices, i, true));
     shapes[0].dims[axis] = set.members;
     TARE_TRY(tare_kernel_output(kernel, 0, in->dtype, &shapes[0]));
-    for (int64_t o = 0; o < slices.outer; o++)
+    for (int64_t o = 0; in->elements && o < slices.outer; o++)
         for (int64_t m = 0; m < set.members; m++)
             TARE_TRY(tare_move_run(&kernel->outputs[0], (o * set.members + m) * slices.inner, in,
                                    (o * slices.count + set.positions[m]) * slices.inner, slices.inner));

@@ -46,8 +46,8 @@ static void equal_images__are_exact(void **state) {
     (void)state;
     assert_true(tare_is_images(&a, 1));
     mini_ok(tare_image_quality_add(&q, &a, &b, 1));
-    assert_float_equal(q.psnr[0], 100, 1e-9);
-    assert_float_equal(q.ssim[0], 1, 1e-9);
+    assert_float_equal(q.psnr.values[0], 100, 1e-9);
+    assert_float_equal(q.ssim.values[0], 1, 1e-9);
     tare_image_quality_reset(&q);
     tare_tensor_reset(&a);
     tare_tensor_reset(&b);
@@ -59,9 +59,9 @@ static void differences__follow_the_formulas(void **state) {
     (void)state;
     mini_ok(tare_image_quality_add(&q, &a, &b, 1));
     mini_ok(tare_image_quality_add(&q, &c, &b, 1));
-    assert_int_equal(q.n, 2);
-    assert_float_equal(q.ssim[0], ssim_by_hand(&a, &b), 1e-6);
-    assert_float_equal(q.psnr[1], 20, 1e-4); /* 0.1 off everywhere, peak 1 */
+    assert_int_equal(q.psnr.count, 2);
+    assert_float_equal(q.ssim.values[0], ssim_by_hand(&a, &b), 1e-6);
+    assert_float_equal(q.psnr.values[1], 20, 1e-4); /* 0.1 off everywhere, peak 1 */
     tare_image_quality_reset(&q);
     tare_tensor_reset(&a);
     tare_tensor_reset(&b);
@@ -75,14 +75,14 @@ static void the_peak__is_that_of_the_expected_image(void **state) {
     struct tare_image_quality q = { 0 };
     (void)state;
     mini_ok(tare_image_quality_add(&q, &a, &b, 1));
-    assert_float_equal(q.psnr[0], 20 * log10(25.5), 1e-4);
+    assert_float_equal(q.psnr.values[0], 20 * log10(25.5), 1e-4);
     mini_ok(tare_tensor_from(&small, TARE_DT_FLOAT, &shape, few));
     mini_ok(tare_tensor_from(&row, TARE_DT_FLOAT, &flat, far));
     assert_true(tare_is_images(&small, 1));
     assert_false(tare_is_images(&row, 1));
     mini_ok(tare_image_quality_add(&q, &small, &row, 1));
-    assert_float_equal(q.psnr[1], 10 * log10(4), 1e-9);
-    assert_true(isnan(q.ssim[1])); /* smaller than the window */
+    assert_float_equal(q.psnr.values[1], 10 * log10(4), 1e-9);
+    assert_true(isnan(q.ssim.values[1])); /* smaller than the window */
     tare_image_quality_reset(&q);
     tare_tensor_reset(&a);
     tare_tensor_reset(&b);
@@ -101,8 +101,8 @@ static void nan__is_left_out(void **state) {
     TARE_DATA(float, &a)[1] = -5.1f;
     mini_ok(tare_image_quality_add(&q, &b, &a, 1));
     mini_ok(tare_image_quality_add(&q, &a, &constant, 1)); /* no peak */
-    assert_float_equal(q.psnr[0], 10 * log10(6.0999 * 6.0999 / 0.01), 0.05);
-    assert_true(isnan(q.psnr[1]));
+    assert_float_equal(q.psnr.values[0], 10 * log10(6.0999 * 6.0999 / 0.01), 0.05);
+    assert_true(isnan(q.psnr.values[1]));
     tare_image_quality_reset(&q);
     tare_tensor_reset(&a);
     tare_tensor_reset(&b);

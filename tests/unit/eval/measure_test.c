@@ -151,6 +151,38 @@ static void noise__is_known_by_row(void **state) {
     tare_metrics_reset(&m);
 }
 
+/* A difference of running sums would be 0. */
+static void noise__of_a_row_after_a_far_larger_one(void **state) {
+    const float values[] = { 1e12f, 2e-3f }, references[] = { 0, 1e-3f };
+    const struct tare_shape shape = tare_shape_make(2, 2, 1);
+    struct tare_metrics m = { 0 };
+    struct tare_tensor value, reference;
+    (void)state;
+    mini_ok(tare_tensor_from(&value, TARE_DT_FLOAT, &shape, values));
+    mini_ok(tare_tensor_from(&reference, TARE_DT_FLOAT, &shape, references));
+    mini_ok(tare_metrics_add(&m, &(struct tare_measured){ .value = &value, .reference = &reference, .rows = 2 }));
+    assert_float_equal(m.row_noise.values[1], 1e-6, 1e-9);
+    tare_tensor_reset(&value);
+    tare_tensor_reset(&reference);
+    tare_metrics_reset(&m);
+}
+
+/* Sums of squares would have no digit left for the spread. */
+static void r2__of_expected_values_far_from_zero(void **state) {
+    const double values[] = { 1e9, 1e9 + 1, 1e9 + 2.5 }, expected[] = { 1e9, 1e9 + 1, 1e9 + 2 };
+    const struct tare_shape shape = tare_shape_make(2, 3, 1);
+    struct tare_metrics m = { 0 };
+    struct tare_tensor value, target;
+    (void)state;
+    mini_ok(tare_tensor_from(&value, TARE_DT_DOUBLE, &shape, values));
+    mini_ok(tare_tensor_from(&target, TARE_DT_DOUBLE, &shape, expected));
+    mini_ok(tare_metrics_add(&m, &(struct tare_measured){ .value = &value, .expected = &target, .rows = 3 }));
+    assert_float_equal(tare_metrics_r2(&m), 1 - 0.25 / 2, 1e-9);
+    tare_tensor_reset(&value);
+    tare_tensor_reset(&target);
+    tare_metrics_reset(&m);
+}
+
 static void measured_output__has_the_classes_of_the_labels(void **state) {
     struct fixture f;
     struct tare_metrics outputs[2];
@@ -190,7 +222,7 @@ static void errors__against_expected_values(void **state) {
     struct tare_metrics m = { 0 };
     (void)state;
     add_rows(&m, values, NULL, expected, NULL, 3);
-    assert_int_equal(m.errors.count, 3);
+    assert_int_equal(m.errors.squared.count, 3);
     assert_float_equal(m.expected_error / 3, 1, 1e-12);          /* (0 + 2 + 1) / 3 */
     assert_float_equal(m.expected_squared_error, 5, 1e-12);      /* 0 + 4 + 1 */
     assert_float_equal(tare_metrics_r2(&m), 1 - 5.0 / 6, 1e-12); /* the spread of 1, 4, 4 about 3 is 6 */
@@ -246,6 +278,8 @@ int main(void) {
         cmocka_unit_test(requested_measure_without_data__is_an_error),
         cmocka_unit_test(measured_output__is_the_first_with_data_then_the_first_of_floats),
         cmocka_unit_test(noise__is_known_by_row),
+        cmocka_unit_test(noise__of_a_row_after_a_far_larger_one),
+        cmocka_unit_test(r2__of_expected_values_far_from_zero),
         cmocka_unit_test(measured_output__has_the_classes_of_the_labels),
         cmocka_unit_test(errors__against_expected_values),
         cmocka_unit_test(single_score__has_its_threshold_by_the_float_model),

@@ -35,9 +35,9 @@ static void masks__of_one_score(void **state) {
     assert_int_equal(c->whole, 0);
     assert_int_equal(c->lost, 2);
     assert_float_equal(tare_positions_iou(&p), 2.0 / 5, 1e-12);
-    assert_float_equal(c->ious[0], 1.0 / 2, 1e-12);
-    assert_float_equal(c->ious[1], 1.0 / 3, 1e-12);
-    assert_float_equal(c->shares[1], 0.5, 1e-12);
+    assert_float_equal(c->ious.values[0], 1.0 / 2, 1e-12);
+    assert_float_equal(c->ious.values[1], 1.0 / 3, 1e-12);
+    assert_float_equal(c->shares.values[1], 0.5, 1e-12);
     tare_positions_reset(&p);
     tare_tensor_reset(&value);
     tare_tensor_reset(&reference);

@@ -133,7 +133,7 @@ static void float_outputs_that_are_known__are_those_that_count(void **state) {
                                 &(const struct tare_quant_plan){ .setting.bits = 8 }));
     measure(&run, NULL, &list.variants[1], 1);
     run_float(&known, 0);
-    TARE_DATA(float, &known.references.tensors[0])[3] += 1;
+    TARE_DATA(float, tare_reference_store_get(&known.references, 0))[3] += 1;
     measure_with(&taken, NULL, &list.variants[1], 1, &known);
     assert_true(taken.all.sqnr_db < run.all.sqnr_db - 1);
     tare_sensitivity_free(&taken);

@@ -72,10 +72,10 @@ static void means__have_students_interval_widened_by_skewness(void **state) {
     struct tare_paired p;
     (void)state;
     fill(values, 30);
-    tare_mean_interval(&low, &high, values, 30);
+    tare_mean_interval(&low, &high, &(struct tare_series){ values, 30, 0 });
     expect("low", low, 18.30174727503494, 1e-3);
     expect("high", high, 39.58565451335252, 1e-3);
-    tare_paired_means(&p, values, zeros, 30, TARE_TAIL_95);
+    tare_paired_means(&p, &(struct tare_series){ values, 30, 0 }, &(struct tare_series){ zeros, 30, 0 }, TARE_TAIL_95);
     assert_true(p.low == low && p.high == high && p.loss == 28.5);
     tare_paired_scale(&p, -2);
     assert_true(p.low == -2 * high && p.high == -2 * low && p.loss == -57);
@@ -88,12 +88,12 @@ static void means__need_examples_without_nan(void **state) {
     fill(values, 40);
     for (size_t i = 20; i < 40; i++)
         values[i] = NAN;
-    tare_mean_interval(&low, &high, values, 40);
+    tare_mean_interval(&low, &high, &(struct tare_series){ values, 40, 0 });
     assert_true(low < high);
     values[3] = NAN;
-    tare_mean_interval(&low, &high, values, 40);
+    tare_mean_interval(&low, &high, &(struct tare_series){ values, 40, 0 });
     assert_true(isnan(low) && isnan(high));
-    tare_paired_means(&p, values, values, 40, TARE_TAIL_95);
+    tare_paired_means(&p, &(struct tare_series){ values, 40, 0 }, &(struct tare_series){ values, 40, 0 }, TARE_TAIL_95);
     assert_int_equal(p.examples, 19);
     assert_true(isnan(p.high) && p.loss == 0);
 }

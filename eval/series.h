@@ -1,0 +1,29 @@
+/* Numbers by example. Long arrays are in unnamed temporary files, whose pages the process gives back every 64 KiB and
+ * after each use, so that the memory of an evaluation does not grow with its records. */
+#ifndef TARE_EVAL_SERIES_H
+#define TARE_EVAL_SERIES_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+
+/* Writable memory in an unnamed file with room for all of it, of which the process can give back the pages (munmap). */
+tare_status tare_spill_map(void **out, size_t size) TARE_WARN_UNUSED;
+/* Makes room for one more element after `count`; *data is NULL at first, and `element` the size of one. */
+tare_status tare_spill_grow(void **data, size_t count, size_t *capacity, size_t element) TARE_WARN_UNUSED;
+#define TARE_SPILL_GROW(pointer, count, capacity)                                                                      \
+    tare_spill_grow((void **)&(pointer), count, &(capacity), sizeof *(pointer))
+/* Gives back the memory of an array whose contents are in a file. */
+void tare_spill_forget(void *data, size_t capacity, size_t element);
+void tare_spill_free(void *data, size_t capacity, size_t element);
+
+/* Initialise with zeros; release with tare_series_reset. */
+struct tare_series {
+    double *values;
+    size_t count, capacity;
+};
+tare_status tare_series_add(struct tare_series *series, double value) TARE_WARN_UNUSED;
+void tare_series_forget(const struct tare_series *series);
+void tare_series_reset(struct tare_series *series);
+
+#endif

@@ -1,0 +1,124 @@
+/* Numbers by example: the same values whatever their number, in memory that does not grow with it. */
+#include "eval/auc.h"
+#include "eval/reference_store.h"
+#include "eval/series.h"
+#include "eval/significance.h"
+#include "support/mini_model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MANY = 3000000, RECORDS = 300000, MOST_GROWTH = 40 << 20 };
+
+static size_t resident(void) {
+    FILE *file = fopen("/proc/self/statm", "r");
+    size_t all, pages = 0;
+    assert_non_null(file);
+    if (fscanf(file, "%zu %zu", &all, &pages) != 2) pages = 0;
+    fclose(file);
+    assert_true(pages > 0);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void check_growth(const char *what, size_t before) {
+    const size_t now = resident();
+    if (now > before + MOST_GROWTH)
+        fail_msg("%s: %zu MB more in memory (expected at most %d)", what, (now - before) >> 20, MOST_GROWTH >> 20);
+}
+
+static double value_at(size_t i) {
+    return (double)(i * 2654435761u % 1000003) / 1000003;
+}
+
+static void series__has_every_value_and_bounded_memory(void **state) {
+    struct tare_series series = { 0 };
+    double low, high, sum = 0;
+    (void)state;
+    const size_t before = resident();
+    for (size_t i = 0; i < MANY; i++)
+        mini_ok(tare_series_add(&series, value_at(i)));
+    check_growth("adding", before); /* 24 MB of values, 48 MB of room */
+    tare_mean_interval(&low, &high, &series);
+    check_growth("the interval of the mean", before);
+    for (size_t i = 0; i < MANY; i++) {
+        if (series.values[i] != value_at(i)) fail_msg("value %zu is %g", i, series.values[i]);
+        sum += series.values[i];
+    }
+    if (!(low < sum / MANY && sum / MANY < high && high - low < 1e-3)) fail_msg("%g to %g", low, high);
+    tare_series_reset(&series);
+}
+
+static void paired_means__of_series_in_files_are_those_in_memory(void **state) {
+    static double a[30000], b[30000];
+    struct tare_series x = { 0 }, y = { 0 };
+    (void)state;
+    for (size_t i = 0; i < 30000; i++) {
+        a[i] = i % 1000 == 7 ? NAN : value_at(i);
+        b[i] = value_at(i + 5);
+        mini_ok(tare_series_add(&x, a[i]));
+        mini_ok(tare_series_add(&y, b[i]));
+    }
+    const struct tare_series a_series = { a, 30000, 0 }, b_series = { b, 30000, 0 };
+    struct tare_paired in_files, in_memory;
+    tare_paired_means(&in_files, &x, &y, TARE_TAIL_95);
+    tare_paired_means(&in_memory, &a_series, &b_series, TARE_TAIL_95);
+    assert_true(in_files.loss == in_memory.loss && in_files.low == in_memory.low && in_files.high == in_memory.high);
+    assert_int_equal(in_files.examples, 30000 - 30);
+    y.count--;
+    tare_paired_means(&in_files, &x, &y, TARE_TAIL_95);
+    assert_true(isnan(in_files.high));
+    tare_series_reset(&x);
+    tare_series_reset(&y);
+}
+
+static void references__of_many_records_are_not_in_memory(void **state) {
+    const struct tare_shape shape = { .rank = 1, .dims = { 10 } };
+    struct tare_reference_store store = { .n_outputs = 2 };
+    struct tare_tensor outputs[2];
+    (void)state;
+    mini_ok(tare_tensor_new(&outputs[0], TARE_DT_FLOAT, &shape));
+    mini_ok(tare_tensor_new(&outputs[1], TARE_DT_STRING, &shape));
+    memset(outputs[0].data, 0, tare_tensor_bytes(&outputs[0]));
+    for (int64_t i = 0; i < 10; i++)
+        mini_ok(tare_tensor_set_string(&outputs[1], i, "a class", 7));
+    const size_t before = resident();
+    for (int64_t record = 0; record < RECORDS; record++) {
+        TARE_DATA(float, &outputs[0])[3] = (float)record;
+        mini_ok(tare_reference_store_add(&store, outputs));
+    }
+    check_growth("adding", before); /* 200 MB of outputs */
+    for (int64_t record = 0; record < RECORDS; record++) {
+        const struct tare_tensor *kept = tare_reference_store_get(&store, record);
+        const struct tare_str *text = &TARE_CONST_DATA(struct tare_str, &kept[1])[9];
+        if (TARE_CONST_DATA(float, &kept[0])[3] != (float)record || memcmp(text->data, "a class", 7) != 0)
+            fail_msg("record %lld is another one", (long long)record);
+    }
+    check_growth("reading", before);
+    tare_reference_store_free(&store);
+    tare_tensor_reset(&outputs[0]);
+    tare_tensor_reset(&outputs[1]);
+}
+
+static void auc__of_many_scores_leaves_memory(void **state) {
+    struct tare_auc auc = { 0 };
+    (void)state;
+    const size_t before = resident();
+    for (size_t i = 0; i < MANY; i++)
+        mini_ok(tare_auc_add(&auc, value_at(i), value_at(i) > 0.5));
+    check_growth("adding", before); /* 120 MB of scores and ranks */
+    assert_float_equal(tare_auc_value(&auc), 1, 1e-12);
+    check_growth("the area", before);
+    tare_auc_reset(&auc);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(series__has_every_value_and_bounded_memory),
+        cmocka_unit_test(paired_means__of_series_in_files_are_those_in_memory),
+        cmocka_unit_test(references__of_many_records_are_not_in_memory),
+        cmocka_unit_test(auc__of_many_scores_leaves_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
