@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/hint.h"
 #include "cli/log.h"
+#include "quant/fake_quant.h"
 #include "workflow/convert_report.h"
 #include "cli/dry_run.h"
 #include "cli/output_check.h"
@@ -27,6 +28,7 @@ struct convert_options {
     const char *model, *out; /* positional: the same as input and output */
     const char *input, *output, *text, *file, *report, *tags;
     struct tare_quantize_request how;
+    const char *float_model;
     int functions, bfloat16;
     bool keep_module, dry_run, allow_incompatible, allow_missing, bfloat16_outputs, overwrite, json, quiet;
     struct tare_option_list plugins;
@@ -48,6 +50,11 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct convert_options, output),
       .placeholder = "DIR",
       .help = "output directory; the same as OUT (required unless --dry-run)" },
+    { .name = "float",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct convert_options, float_model),
+      .placeholder = "DIR",
+      .help = "float model that a quantized MODEL was made from, for the command that compares them" },
     { .name = "converter_options_string",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct convert_options, text),
@@ -206,9 +213,11 @@ static tare_status write_report(const char *path, const struct tare_converted *c
     return status;
 }
 
-static void print_written(const struct tare_log *log, const struct convert_options *options) {
+/* A model that was quantized before is not what to compare with. */
+static void print_written(const struct tare_log *log, const struct convert_options *options, bool is_float) {
+    const char *reference = options->float_model ? options->float_model : is_float ? options->input : "FLOAT_MODEL";
     tare_note(log, "wrote %s", options->output);
-    tare_hint(log, "tare", "compare", options->input, "--with", options->output, "--data", "EVAL.tfrecord", NULL);
+    tare_hint(log, "tare", "compare", reference, "--with", options->output, "--data", "EVAL.tfrecord", NULL);
 }
 
 /* On standard error: what was found by measuring, also after a failure, and the result for each op. */
@@ -250,6 +259,7 @@ static tare_status convert(struct tare_graph_model *model, struct tare_arena *ar
                                                                    .interrupted = &tare_interrupted },
                                                      .step = advance,
                                                      .step_arg = progress };
+    const bool is_float = !tare_quant_has_integer_weights(model);
     struct tare_converted converted = { 0 };
     tare_status status = tare_workflow_convert_run(&converted, arena, model, &converting);
     if (!options->quiet) print_quantized(&converted);
@@ -258,7 +268,7 @@ static tare_status convert(struct tare_graph_model *model, struct tare_arena *ar
     tare_progress_advance(progress, 1);
     if (status == TARE_OK) status = print_reports(&converted, converter, options);
     if (status == TARE_OK && options->dry_run && !options->quiet) tare_dry_run_took();
-    if (status == TARE_OK && !options->dry_run) print_written(&log, options);
+    if (status == TARE_OK && !options->dry_run) print_written(&log, options, is_float);
     tare_workflow_quantized_free(&converted.quantized);
     return status;
 }

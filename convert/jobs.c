@@ -139,6 +139,7 @@ static tare_status check_limits(const Tare__BatchLimits *m) {
     } limits[] = { { "max_drop", m->has_max_drop, m->max_drop, 0 },
                    { "min_sqnr_db", m->has_min_sqnr_db, m->min_sqnr_db, -DBL_MAX },
                    { "max_mae", m->has_max_mae, m->max_mae, 0 },
+                   { "margin", m->has_margin, m->margin, 0 },
                    { "max_size_bytes", m->has_max_size_bytes, (double)m->max_size_bytes, 0 } };
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (limits[i].is_set && !(limits[i].value >= limits[i].least && limits[i].value <= DBL_MAX))
@@ -193,7 +194,8 @@ static tare_status check_job(const struct tare_job *job) {
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "give data or calibration, not both");
     if (limits->max_mae >= 0 && !job->target)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "max_mae needs expected values (give their key: target)");
-    if ((limits->max_drop >= 0 || limits->min_sqnr_db > -HUGE_VAL || limits->max_mae >= 0) && !job->evaluation.count)
+    if ((limits->max_drop >= 0 || limits->min_sqnr_db > -HUGE_VAL || limits->max_mae >= 0 || limits->margin >= 0) &&
+        !job->evaluation.count)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "a limit on accuracy needs evaluation records");
     if (job->evaluation_limit < 0)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "evaluation_limit is %lld (expected 0 or more)",
@@ -202,11 +204,12 @@ static tare_status check_job(const struct tare_job *job) {
 }
 
 static struct tare_job_limits limits_of(const Tare__BatchLimits *message) {
-    struct tare_job_limits limits = { -1, -HUGE_VAL, -1, -1 };
+    struct tare_job_limits limits = { -1, -HUGE_VAL, -1, -1, -1 };
     if (!message) return limits;
     if (message->has_max_drop) limits.max_drop = message->max_drop;
     if (message->has_min_sqnr_db) limits.min_sqnr_db = message->min_sqnr_db;
     if (message->has_max_mae) limits.max_mae = message->max_mae;
+    if (message->has_margin) limits.margin = message->margin;
     if (message->has_max_size_bytes) limits.max_size_bytes = message->max_size_bytes;
     return limits;
 }

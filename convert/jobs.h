@@ -14,6 +14,7 @@ struct tare_job_limits {
     double min_sqnr_db;     /* -HUGE_VAL: none */
     int64_t max_size_bytes; /* < 0: none */
     double max_mae;         /* < 0: none */
+    double margin;          /* points; < 0: none */
 };
 
 struct tare_text_list {

@@ -33,7 +33,7 @@ static int broken_output(const struct tare_comparison *c, const struct tare_comp
 }
 
 static bool is_smaller(const struct tare_comparison *c, const struct tare_comparison_row *row) {
-    return row->size_bytes < c->rows[0].size_bytes && broken_output(c, row) < 0;
+    return !row->companion && row->size_bytes < c->rows[0].size_bytes && broken_output(c, row) < 0;
 }
 
 /* With limits that hold for `models` models together. */
@@ -126,7 +126,7 @@ static const struct tare_comparison_row *best_of_equals(const struct tare_compar
 
 static bool has_smaller(const struct tare_comparison *c) {
     for (size_t r = 1; r < c->n_rows; r++)
-        if (c->rows[r].size_bytes < c->rows[0].size_bytes) return true;
+        if (!c->rows[r].companion && c->rows[r].size_bytes < c->rows[0].size_bytes) return true;
     return false;
 }
 
@@ -423,7 +423,42 @@ static void put_recommended(struct tare_strbuf *out, const struct tare_compariso
     put_gain(out, c, v->row);
 }
 
-void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *c) {
+static bool same_text(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* The row that differs from `row` in "+bfloat16" only; NULL: none. */
+static const struct tare_comparison_row *without_bfloat16(const struct tare_comparison *c,
+                                                          const struct tare_comparison_row *row) {
+    const char *added = strstr(row->method, "+bfloat16");
+    for (size_t r = 1; r < c->n_rows && added && !added[strlen("+bfloat16")]; r++) {
+        const struct tare_comparison_row *other = &c->rows[r];
+        const size_t size = (size_t)(added - row->method);
+        if (strncmp(other->method, row->method, size) == 0 && !other->method[size] &&
+            same_text(other->algorithm, row->algorithm) && same_text(other->granularity, row->granularity))
+            return other;
+    }
+    return NULL;
+}
+
+/* Where bfloat16 doubles the error, to more than 1/10000 of the energy. */
+static void put_bfloat16(struct tare_strbuf *out, const struct tare_comparison *c) {
+    for (size_t r = 1; r < c->n_rows; r++) {
+        const struct tare_comparison_row *plain = without_bfloat16(c, &c->rows[r]);
+        if (!plain) continue;
+        const double before = tare_worst_sqnr_db(NULL, c, plain->outputs);
+        const double after = tare_worst_sqnr_db(NULL, c, c->rows[r].outputs);
+        if (!(after < 40) || !(before - after >= 3) || isinf(before)) continue;
+        tare_strbuf_printf(out, ". bfloat16 costs ");
+        tare_comparison_put_name(out, plain);
+        tare_strbuf_printf(out,
+                           " %.1f dB (SQNR %.2f instead of %.2f dB): convert with 'bfloat16_optimization: DISABLED' to "
+                           "avoid that",
+                           before - after, after, before);
+    }
+}
+
+static void put_choice(struct tare_strbuf *out, const struct tare_comparison *c) {
     const struct tare_verdict verdict = tare_verdict_of(c);
     const size_t given = put_outcomes(out, c);
     if (c->target) {
@@ -440,4 +475,9 @@ void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *c) 
         put_recommended(out, c, &verdict);
     else
         put_none(out, c, &verdict);
+}
+
+void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *c) {
+    put_choice(out, c);
+    put_bfloat16(out, c);
 }

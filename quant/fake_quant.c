@@ -166,6 +166,30 @@ bool tare_quant_is_trained(const struct tare_graph_model *model) {
     return found;
 }
 
+static bool is_integer_matrix(const struct tare_tensor *value) {
+    const int dtype = value ? value->dtype : TARE_DT_INVALID;
+    const bool is_narrow = dtype == TARE_DT_INT8 || dtype == TARE_DT_QINT8 || dtype == TARE_DT_INT4;
+    return is_narrow && value->shape.rank >= 2;
+}
+
+static bool has_integer_weights(const struct tare_graph *graph) {
+    for (size_t n = 0; n < graph->n_nodes; n++) {
+        const struct tare_node *node = graph->nodes[n];
+        if (!node->dead && tare_node_is(node, "Const") && is_integer_matrix(tare_node_tensor(node, "value")))
+            return true;
+    }
+    return false;
+}
+
+bool tare_quant_has_integer_weights(const struct tare_graph_model *model) {
+    bool found = has_integer_weights(model->main);
+    for (size_t i = 0; i < model->n_functions && !found; i++)
+        found = has_integer_weights(model->functions[i]);
+    for (size_t i = 0; i < model->n_variables && !found; i++)
+        found = is_integer_matrix(&model->variables[i].value);
+    return found;
+}
+
 void tare_quant_fakes_open(struct tare_quant_fakes *fakes, struct tare_arena *arena,
                            const struct tare_graph_model *model) {
     *fakes = (struct tare_quant_fakes){ .arena = arena, .is_trained = tare_quant_is_trained(model) };

@@ -28,5 +28,7 @@ tare_status tare_quant_fake_range(bool *found, double *low, double *high, struct
 bool tare_quant_fake_limits(double *low, double *high, const struct tare_node *node);
 /* True when the model was trained with quantization: some op's name begins with FakeQuant, as TensorFlow decides it. */
 bool tare_quant_is_trained(const struct tare_graph_model *model);
+/* Whether a matrix or kernel of 8-bit integers is stored in the model, as in one that was quantized. */
+bool tare_quant_has_integer_weights(const struct tare_graph_model *model);
 
 #endif

@@ -72,6 +72,11 @@ static int64_t count_widened(const struct tare_quant_report *report, const struc
     return count;
 }
 
+/* The model that `tare convert` writes by default of a variant before it. */
+static bool is_companion(const struct tare_compare_job *c, const struct tare_variant *variant) {
+    return c->has_companion && variant->bfloat16;
+}
+
 static tare_status add_row(struct tare_compare_job *c, struct tare_graph_model *model,
                            const struct tare_variant *variant, const struct tare_quant_report *report) {
     const bool first = variant->plan.setting.method && variant == tare_workflow_compare_first_quantizing(c);
@@ -88,6 +93,7 @@ static tare_status add_row(struct tare_compare_job *c, struct tare_graph_model *
     row->quantized = (int64_t)report->quantized;
     row->quantizable = (int64_t)report->count;
     row->widened = count_widened(report, variant);
+    row->companion = is_companion(c, variant);
     TARE_TRY(tare_workflow_compare_commands(row, c, variant));
     if (first) c->result.slowest_of = variant->name;
     return tare_comparison_estimate(row, &c->result, model, signature, first);
@@ -248,15 +254,24 @@ static bool stops(const struct tare_compare_job *c) {
     return c->failure == TARE_INTERRUPTED || c->failure == TARE_NO_MEMORY;
 }
 
+static tare_status list_failure(struct tare_compare_job *c, const struct tare_variant *variant, tare_status status) {
+    const char *text;
+    TARE_TRY(note_failure(&text, c, status));
+    return tare_workflow_compare_skip(c, variant, text);
+}
+
 /* A model that fails is listed with its error. */
 static tare_status compare_variants(struct tare_compare_job *c) {
     for (size_t i = 1; i < c->variants.count && !stops(c); i++) {
         struct tare_variant *variant = &c->variants.variants[i];
         const tare_status status = variant->refused ? TARE_OK : compare_variant(c, variant);
-        const char *text;
+        const char *text = tare_error_text();
         if (status == TARE_OK) continue;
-        TARE_TRY(note_failure(&text, c, status));
-        TARE_TRY(tare_workflow_compare_skip(c, variant, text));
+        if (status == TARE_UNSUPPORTED && is_companion(c, variant))
+            TARE_TRY(tare_workflow_compare_skip(c, variant, text)); /* the user did not request it */
+        else
+            TARE_TRY(list_failure(c, variant, status));
+        tare_error_clear();
     }
     return TARE_OK;
 }
@@ -371,7 +386,8 @@ static tare_status list_variants(struct tare_compare_job *c) {
     c->methods = options->methods         ? options->methods
                  : c->plan.setting.method ? c->plan.setting.method->name
                  : options->with.count    ? "float"
-                                          : "float,static,weight_only";
+                                          : "float,static,static+bfloat16,weight_only";
+    c->has_companion = !options->methods && !c->plan.setting.method && !options->with.count;
     c->algorithms = options->algorithms ? options->algorithms : algorithm_of(arena, &c->plan);
     if (!c->algorithms) return TARE_NO_MEMORY;
     return tare_variants_parse(&c->variants, arena, c->methods, c->algorithms, options->granularities, &c->plan);

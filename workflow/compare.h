@@ -40,6 +40,7 @@ struct tare_compare_job {
     const struct tare_compare_task *task;
     struct tare_quant_plan plan;      /* of all variants, opened */
     const char *methods, *algorithms; /* that are compared */
+    bool has_companion;               /* the variant that computes in bfloat16 is a companion of the one before it */
     struct tare_variant_list variants;
     const char **given; /* names of the models of options->with, as printed */
     struct tare_comparison result;

@@ -112,6 +112,12 @@ static tare_status suggest(struct tare_compare_job *c) {
     return take(&c->result.next, &c->result.arena, &text);
 }
 
+static bool reaches_decibels(const struct tare_comparison *c) {
+    for (size_t r = 1; r < c->n_rows; r++)
+        if (tare_worst_sqnr_db(NULL, c, c->rows[r].outputs) >= TARE_VERDICT_DB) return true;
+    return false;
+}
+
 tare_status tare_workflow_compare_next(struct tare_compare_job *c) {
     const struct tare_sample_options samples = samples_of(c);
     const struct tare_verdict verdict = tare_verdict_of(&c->result);
@@ -121,7 +127,9 @@ tare_status tare_workflow_compare_next(struct tare_compare_job *c) {
         c->result.next = verdict.row->quantize ? verdict.row->quantize : verdict.row->convert;
         return TARE_OK;
     }
-    if (verdict.reason == TARE_VERDICT_WORSE || verdict.reason == TARE_VERDICT_BROKEN) return suggest(c);
+    if (verdict.reason == TARE_VERDICT_WORSE || verdict.reason == TARE_VERDICT_BROKEN ||
+        (verdict.reason == TARE_VERDICT_UNDECIDED && !reaches_decibels(&c->result)))
+        return suggest(c);
     if (verdict.reason == TARE_VERDICT_GUESS && !c->task->data_name) {
         tare_strbuf_puts(&text, "tare dataset head ");
         tare_strbuf_shell_word(&text, c->task->data[0]);

@@ -11,6 +11,7 @@
 #include "quant/recipe.h"
 #include "workflow/calibrate.h"
 #include "workflow/evaluation_data.h"
+#include "workflow/quality_check.h"
 #include "workflow/speed_estimate.h"
 
 #include <string.h>
@@ -256,6 +257,7 @@ tare_status tare_workflow_quantize(struct tare_quantized *out, struct tare_arena
     TARE_CHECK(check_leakage(task, model, calibration));
     TARE_CHECK(search(out, task, arena, calibration));
     TARE_CHECK(build(out, arena, model, task, calibration));
+    TARE_CHECK(tare_workflow_check_quality(out, arena, model, task));
     TARE_CHECK(tare_model_weight_bytes(&out->bytes, model));
     status = write_recipe(out, request);
 done:

@@ -125,6 +125,17 @@ static const struct tare_option rows[] = {
       .placeholder = "POINTS",
       .needs = "output-dir",
       .help = "for a folder of models: reject outputs that lose more than POINTS percentage points of top-1" },
+    { .name = "margin",
+      .kind = TARE_OPTION_DOUBLE,
+      OFFSET(margin),
+      .fallback = "-1",
+      .fallback_text = "none",
+      .min = -1,
+      .max = 100,
+      .placeholder = "POINTS",
+      .needs = "output-dir",
+      .help = "for a folder of models: reject outputs that may lose more than POINTS, by the 95 % interval of the "
+              "records" },
     { .name = "min-sqnr",
       .kind = TARE_OPTION_DOUBLE,
       OFFSET(min_sqnr),
@@ -215,16 +226,16 @@ static tare_status jobs_of_folder(struct tare_batch_run *b) {
         return TARE_FAIL(TARE_USAGE, "a folder of models needs --methods M,… and --output-dir DIR");
     TARE_TRY(split_methods(&from.methods, &b->arena, o->methods));
     TARE_TRY(check_names(from.methods, o->algorithm));
-    *common =
-        (struct tare_job){ .algorithm = o->algorithm,
-                           .data = as_list(&o->data),
-                           .calibration = o->calibration,
-                           .signature = o->signature,
-                           .evaluation = as_list(&o->evaluation),
-                           .label = o->label,
-                           .evaluation_limit = o->limit,
-                           .keep_rejected = o->keep_rejected,
-                           .limits = { o->max_drop, o->min_sqnr <= -1000 ? -HUGE_VAL : o->min_sqnr, o->max_size, -1 } };
+    *common = (struct tare_job){ .algorithm = o->algorithm,
+                                 .data = as_list(&o->data),
+                                 .calibration = o->calibration,
+                                 .signature = o->signature,
+                                 .evaluation = as_list(&o->evaluation),
+                                 .label = o->label,
+                                 .evaluation_limit = o->limit,
+                                 .keep_rejected = o->keep_rejected,
+                                 .limits = { o->max_drop, o->min_sqnr <= -1000 ? -HUGE_VAL : o->min_sqnr, o->max_size,
+                                             -1, o->margin } };
     common->output = tare_arena_printf(&b->arena, "%s/{name}", o->output_dir);
     if (!common->output) return TARE_NO_MEMORY;
     return tare_jobs_of_folder(&b->jobs, &b->arena, &from);

@@ -15,7 +15,7 @@ struct tare_batch_settings {
     struct tare_option_list data, evaluation, plugins;
     int processes, retries;
     int64_t limit, memory, max_size;
-    double max_drop, min_sqnr;
+    double max_drop, min_sqnr, margin;
     bool resume, overwrite, dry_run, json, quiet, keep_rejected;
     struct tare_log_options logging;
 };

@@ -38,6 +38,9 @@ static void take_figures(struct tare_job_result *result, const struct tare_compa
     const struct tare_measure *measure = tare_measure_of(c);
     const struct tare_sensitivity_figures before = tare_sensitivity_figures_of(c, c->rows[0].outputs),
                                           after = tare_sensitivity_figures_of(c, c->rows[1].outputs);
+    struct tare_paired paired;
+    tare_measure_paired(&paired, measure, made, base, TARE_TAIL_95);
+    result->loss_high = paired.high / tare_measure_point(measure, base);
     result->records = c->records;
     result->measure = tare_measure_key(measure);
     if (tare_measure_is_tested(measure)) result->float_measure_value = tare_measure_value(measure, base);
@@ -123,9 +126,25 @@ static bool breaks_drop(char reason[160], const struct tare_job_result *result, 
     return true;
 }
 
+static bool breaks_margin(char reason[160], const struct tare_job_result *result, double most) {
+    int kind;
+    if (most < 0 || result->loss_high <= most + TARE_POINTS_SLACK) return false;
+    if (isnan(result->loss_high) || tare_measure_read(&kind, result->measure) != TARE_OK) {
+        snprintf(reason, 160,
+                 "the records do not limit the loss (margin needs labels or expected values, of %d or more)",
+                 TARE_FEWEST_EXAMPLES);
+        return true;
+    }
+    tare_format(reason, 160, "%s may lose %.2f points (at most %.2f allowed, by %lld records)",
+                tare_measure_find((enum tare_measure_kind)(kind - 1))->title, result->loss_high, most,
+                (long long)result->records);
+    return true;
+}
+
 bool tare_job_breaks_limit(char reason[160], const struct tare_job_result *result,
                            const struct tare_job_limits *limits) {
     if (breaks_drop(reason, result, limits->max_drop)) return true;
+    if (breaks_margin(reason, result, limits->margin)) return true;
     if (limits->max_mae >= 0 && !(result->mae <= limits->max_mae)) {
         tare_format(reason, 160, "mean absolute error is %.4g (at most %.4g allowed)", result->mae, limits->max_mae);
         return true;

@@ -19,6 +19,7 @@ struct tare_job_result tare_job_result_new(const char *name) {
                                      .measure_value = NAN,
                                      .float_measure_value = NAN,
                                      .loss = NAN,
+                                     .loss_high = NAN,
                                      .mae = NAN,
                                      .float_top1 = NAN,
                                      .agreement = NAN,
@@ -58,6 +59,7 @@ static json_t *result_json(const struct tare_job_result *r) {
     put_number(object, "float_measure_value", r->float_measure_value);
     put_number(object, "measure_value", r->measure_value);
     put_number(object, "loss", r->loss);
+    put_number(object, "loss_high", r->loss_high);
     put_number(object, "mae", r->mae);
     put_integer(object, "records", r->records);
     put_integer(object, "size_bytes", r->size_bytes);
@@ -128,6 +130,7 @@ static tare_status read_result(struct tare_job_result *out, struct tare_arena *a
     out->float_measure_value = take_number(root, "float_measure_value");
     out->measure_value = take_number(root, "measure_value");
     out->loss = take_number(root, "loss");
+    out->loss_high = take_number(root, "loss_high");
     out->mae = take_number(root, "mae");
     out->records = take_integer(root, "records");
     out->size_bytes = take_integer(root, "size_bytes");

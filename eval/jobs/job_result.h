@@ -35,6 +35,7 @@ struct tare_job_result {
     const char *measure;                       /* its name in JSON; NULL: nothing was measured */
     double float_measure_value, measure_value; /* in its unit; an exact SQNR is infinite */
     double loss, mae; /* of the measure against float, in points (eval/sensitivity.h); mean absolute error */
+    double loss_high; /* what the records do not exclude, at 95 %, likewise */
     int64_t records;  /* evaluated; 0: none */
 };
 

@@ -1,6 +1,7 @@
 /* Scatter plots of accuracy against cost: a marker and an interval per model, and the Pareto front. */
 #include "eval/report/comparison_page.h"
 #include "eval/report/page.h"
+#include "eval/verdict.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -135,6 +136,7 @@ static void put_tooltip(struct tare_strbuf *out, const struct drawing *d, size_t
     double low, high;
     tare_measure_interval(&low, &high, d->measure, tare_measured_of(d->c, row));
     tare_comparison_put_name(out, row);
+    if (row == tare_verdict_of(d->c).row) tare_strbuf_puts(out, " (recommended)");
     tare_strbuf_printf(out, "\n%s ", d->measure->title);
     tare_measure_put(out, d->measure, tare_measure_value(d->measure, tare_measured_of(d->c, row)));
     if (!isnan(low)) {
@@ -149,6 +151,10 @@ static void put_tooltip(struct tare_strbuf *out, const struct drawing *d, size_t
 }
 
 static void draw_markers(struct tare_strbuf *out, const struct drawing *d) {
+    const struct tare_comparison_row *best = tare_verdict_of(d->c).row;
+    if (best)
+        tare_plot_label(out, &d->plot, cost_of(best, d->axis), value_of(d->measure, d->c, (size_t)(best - d->c->rows)),
+                        "soft", "recommended");
     for (size_t r = 0; r < d->c->n_rows; r++) {
         struct tare_strbuf tooltip = { 0 };
         put_tooltip(&tooltip, d, r);

@@ -65,6 +65,7 @@ defaults { evaluation: "$glyphs/eval.tfrecord.gz" evaluation_limit: 100 output: 
 job { name: "good" model: "$work/models/glyphs" method: "weight_only" metric: "top1" limits { max_drop: 50 } }
 job { name: "strict" model: "$work/models/glyphs" method: "weight_only" limits { max_drop: 0 } arguments: "--bits=4" arguments: "--granularity=per_tensor" }
 job { name: "unlabelled" model: "$work/models/glyphs" method: "weight_only" label: "nothing" limits { max_drop: 50 } }
+job { name: "unproven" model: "$work/models/glyphs" method: "weight_only" limits { max_drop: 50 margin: 1 } }
 job { name: "misspelled" model: "$work/models/glyphs" method: "weight_only" metric: "top2" }
 JOBS
 "$tare" batch "$work/m/jobs.textproto" --report "$work/m/report.csv" --json >"$work/m/report.json" 2>/dev/null
@@ -81,6 +82,7 @@ PY
 [ "$(outcome "$work/m" good)" = done ] || fail "a limit on a measure: $(cat "$work/m/jobs.textproto.state/good.json")"
 [ "$(outcome "$work/m" strict)" = rejected ] || fail "no loss allowed: $(cat "$work/m/jobs.textproto.state/strict.json")"
 grep -q 'top-1 falls by .* points (at most 0.00 allowed)' "$work/m/jobs.textproto.state/strict.json" || fail "the reason: $(cat "$work/m/jobs.textproto.state/strict.json")"
+grep -q 'top-1 may lose .* points (at most 1.00 allowed, by 100 records)' "$work/m/jobs.textproto.state/unproven.json" || fail "few records: $(cat "$work/m/jobs.textproto.state/unproven.json")"
 grep -q "label 'nothing': no evaluation record has a class index with this key" "$work/m/jobs.textproto.state/unlabelled.json" || fail "a label that no record has: $(cat "$work/m/jobs.textproto.state/unlabelled.json")"
 grep -q "metric is 'top2' (expected top1, auc" "$work/m/jobs.textproto.state/misspelled.json" || fail "a misspelled metric: $(cat "$work/m/jobs.textproto.state/misspelled.json")"
 printf 'job { model: "%s" method: "weight_only" output: "o" evaluation: "%s" limits { max_mae: 1 } }\n' "$work/models/glyphs" "$glyphs/eval.tfrecord.gz" >"$work/m/mae.textproto"

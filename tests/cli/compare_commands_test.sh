@@ -58,4 +58,11 @@ PY
     --methods static --algorithms percentile:p=60 --quiet >"$work/out" 2>/dev/null || fail "compare with clipping: $?"
 [ "$(tail -1 "$work/out")" = "next: tare auto $glyphs/saved_model OUT --data $glyphs/calibration.tfrecord.gz --eval $glyphs/eval.tfrecord.gz" ] ||
     fail "no way out: $(tail -3 "$work/out")"
+"$tare" quantize "$glyphs/saved_model" "$work/clipped" --data "$glyphs/calibration.tfrecord.gz" --algorithm percentile:p=60 --quiet 2>"$work/log" ||
+    fail "quantize with clipping: $(cat "$work/log")"
+grep -qE 'SQNR of -?[0-9.]+ dB against float on 8 samples \(expected 20 or more; --auto chooses settings' "$work/log" ||
+    fail "no way out of quantize: $(cat "$work/log")"
+"$tare" compare "$glyphs/saved_model" --with "$work/clipped" --data "$glyphs/eval.tfrecord.gz" --quiet >"$work/out" || fail "compare --with: $?"
+[ "$(tail -1 "$work/out")" = "next: tare auto $glyphs/saved_model OUT --data SAMPLES --eval $glyphs/eval.tfrecord.gz" ] ||
+    fail "no way out of compare --with: $(tail -3 "$work/out")"
 finish

@@ -92,7 +92,7 @@ expect 2 "v2, v3" "$tare" compare "$model" "${data[@]}" --methods bfloat16 --chi
 "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --algorithms min_max,mse --report "$work/dry.html" --dry-run >"$work/plan" ||
     fail "dry run: $?"
 absent "$work/dry.html"
-grep -q 'would run 4 models over 100 records$' "$work/plan" && grep -q '^would write .*dry.html$' "$work/plan" &&
+grep -q 'would run 6 models over 100 records$' "$work/plan" && grep -q '^would write .*dry.html$' "$work/plan" &&
     grep -Eq '^time: about [0-9.]+ s on [0-9]+ threads' "$work/plan" && grep -Eq '^calibration: once, on [0-9]+ samples$' "$work/plan" ||
     fail "the plan is $(cat "$work/plan")"
 "$tare" quantize "$model" "$work/dry" --calibration "$work/c.calib" --dry-run 2>"$work/log" || fail "quantize --dry-run: $?"

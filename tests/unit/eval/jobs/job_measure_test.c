@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-static const struct tare_job_limits none = { -1, -HUGE_VAL, -1, -1 };
+static const struct tare_job_limits none = { -1, -HUGE_VAL, -1, -1, -1 };
 
 static void assert_reason(const struct tare_job_result *result, const struct tare_job_limits *limits,
                           const char *expected) {
@@ -49,6 +49,20 @@ static void max_drop__applies_to_the_agreement_without_a_measure(void **unused) 
     assert_reason(&result, &limits, "");
 }
 
+static void margin__needs_records_that_exclude_more(void **unused) {
+    struct tare_job_limits limits = none;
+    struct tare_job_result result = tare_job_result_new("job");
+    (void)unused;
+    limits.margin = 1;
+    result.measure = "top1";
+    result.records = 300;
+    assert_reason(&result, &limits, "the records do not limit the loss (margin needs labels or expected values, of 20");
+    result.loss_high = 1.6;
+    assert_reason(&result, &limits, "top-1 may lose 1.60 points (at most 1.00 allowed, by 300 records)");
+    result.loss_high = 0.9;
+    assert_reason(&result, &limits, "");
+}
+
 /* The loss of whole records is not exact in binary; of an error it is a rise in percent. */
 static void max_drop__allows_exactly_that_drop(void **unused) {
     struct tare_job_limits limits = none;
@@ -74,6 +88,7 @@ int main(void) {
         cmocka_unit_test(min_sqnr__of_each_case),
         cmocka_unit_test(max_drop__applies_to_the_agreement_without_a_measure),
         cmocka_unit_test(max_drop__allows_exactly_that_drop),
+        cmocka_unit_test(margin__needs_records_that_exclude_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

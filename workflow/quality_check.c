@@ -1,0 +1,82 @@
+/* Runs float and quantized model on a few samples; see the header. */
+#include "workflow/quality_check.h"
+#include "convert/saved_model.h"
+#include "eval/model_inputs.h"
+#include "eval/verdict.h"
+#include "workflow/calibration_data.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { RECORDS = 8 };
+
+static bool can_read_again(const struct tare_file_list *files) {
+    for (size_t i = 0; i < files->count; i++)
+        if (strcmp(files->names[i], "-") == 0 || tare_file_kind_of(files->names[i]) == TARE_FILE_OTHER) return false;
+    return files->count > 0;
+}
+
+static tare_status add(struct tare_comparison *comparison, const struct tare_graph_model *model, const char *key,
+                       const struct tare_runner_options *runner) {
+    const struct tare_signature *signature;
+    struct tare_comparison_row *row;
+    TARE_TRY(tare_pick_signature(&signature, model, key));
+    return tare_comparison_add(&row, comparison, model, signature, runner, "");
+}
+
+static tare_status compare(double *db, int64_t *records, const struct tare_graph_model *model, const char *key,
+                           const struct tare_runner_options *runner, const struct tare_quantize_task *task) {
+    struct tare_comparison comparison = { .threads = 1 };
+    struct tare_graph_model *plain;
+    tare_status status;
+    TARE_TRY(tare_saved_model_load(&plain, task->path, &(struct tare_saved_model_options){ .ops = task->ops }));
+    status = add(&comparison, plain, key, runner);
+    tare_model_free(plain);
+    if (status == TARE_OK) status = add(&comparison, model, key, runner);
+    if (status == TARE_OK) *db = tare_worst_sqnr_db(NULL, &comparison, comparison.rows[1].outputs);
+    *records = comparison.records;
+    tare_comparison_free(&comparison);
+    return status;
+}
+
+/* *db stays NaN where nothing can be measured. */
+static tare_status measure(double *db, int64_t *records, const struct tare_graph_model *model,
+                           const struct tare_quantize_task *task) {
+    const struct tare_quantize_request *request = task->request;
+    const struct tare_signature *plain = NULL;
+    struct tare_data_groups groups = { 0 };
+    tare_status status = TARE_OK;
+    if (request->signature) status = tare_pick_signature(&plain, model, request->signature);
+    if (status == TARE_OK)
+        status = tare_data_groups_make(&groups, model, request->data.items, request->data.count, plain);
+    if (status == TARE_OK && groups.count && can_read_again(&groups.items[0].files)) {
+        const struct tare_runner_options runner = { .paths = (const char *const *)groups.items[0].files.names,
+                                                    .n_paths = groups.items[0].files.count,
+                                                    .limit = RECORDS,
+                                                    .batch = 1,
+                                                    .spec = request->records.spec,
+                                                    .interrupted = task->interrupted };
+        status = compare(db, records, model, groups.items[0].signature->key, &runner, task);
+    }
+    tare_data_groups_free(&groups);
+    return status == TARE_INTERRUPTED || status == TARE_NO_MEMORY ? status : tare_error_dismiss(status);
+}
+
+tare_status tare_workflow_check_quality(struct tare_quantized *out, struct tare_arena *arena,
+                                        const struct tare_graph_model *model, const struct tare_quantize_task *task) {
+    double db = NAN;
+    int64_t records = out->automatic.records;
+    if (!task->log || !task->request->data.count || out->targeting.result.points) return TARE_OK;
+    if (out->automatic.method)
+        db = out->automatic.db;
+    else
+        TARE_TRY(measure(&db, &records, model, task));
+    if (!(db < TARE_VERDICT_DB)) return TARE_OK;
+    return tare_quant_add_warning(
+        &out->report, arena,
+        "the worst output has an SQNR of %.1f dB against float on %lld samples (expected %d or "
+        "more; %s)",
+        db, (long long)records, TARE_VERDICT_DB,
+        out->automatic.method ? "--min-sqnr 20 with --eval keeps layers in higher precision"
+                              : "--auto chooses settings by measuring, 'tare compare --explain' shows the layers");
+}
