@@ -43,12 +43,10 @@ static bool parse_integer(struct tare_tensor *out, int64_t i, const char *text) 
     }
 }
 
-/* Decimal numbers, inf, infinity and nan; overflow yields an infinity. */
+/* Decimal numbers, inf, infinity, nan and nan(letters); overflow yields an infinity. */
 static bool parse_real(struct tare_tensor *out, int64_t i, const char *text) {
     char *end;
     if (!text[0] || strchr("xX(", text[0])) return false;
-    for (const char *c = text; *c; c++)
-        if (*c == '(') return false; /* nan(...) */
     if (out->dtype == TARE_DT_FLOAT)
         TARE_DATA(float, out)[i] = tare_read_float(text, &end);
     else

@@ -10,6 +10,7 @@
 struct policy {
     enum tare_encoding input, output;
     bool strict, ignore, replace_control;
+    bool control_is_bad; /* a control character to replace is an error where errors are strict */
     uint32_t replacement;
 };
 
@@ -20,6 +21,7 @@ static tare_status read_policy(struct policy *policy, const struct tare_node *no
     int64_t replacement = tare_node_int(node, "replacement_char", TARE_CODEPOINT_REPLACEMENT);
     if (replacement < 0 || replacement > 0x10FFFF)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "replacement_char out of unicode codepoint range");
+    policy->control_is_bad = false;
     policy->replacement = (uint32_t)replacement;
     policy->strict = strcmp(errors, "strict") == 0;
     policy->ignore = strcmp(errors, "ignore") == 0;
@@ -38,8 +40,10 @@ static tare_status each_codepoint(const struct policy *policy, struct tare_str t
         uint32_t code;
         bool bad;
         at += tare_codepoint_read(&code, &bad, encoding, bytes + at, text.size - at);
-        if (bad && policy->strict) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid formatting on input string");
-        if (bad || (policy->replace_control && code <= 0x1F)) code = policy->ignore ? UINT32_MAX : policy->replacement;
+        const bool control = policy->replace_control && code <= 0x1F;
+        if ((bad || (control && policy->control_is_bad)) && policy->strict)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid formatting on input string");
+        if (bad || control) code = policy->ignore ? UINT32_MAX : policy->replacement;
         if (code != UINT32_MAX && !fn(arg, code, start)) return TARE_NO_MEMORY;
         start = at;
     }
@@ -172,6 +176,7 @@ static tare_status map_transcode(struct tare_strbuf *out, struct tare_str text, 
 static tare_status run_transcode(struct tare_kernel *kernel) {
     struct policy policy;
     TARE_TRY(read_policy(&policy, kernel->node));
+    policy.control_is_bad = true;
     return tare_text_map(kernel, map_transcode, &policy);
 }
 

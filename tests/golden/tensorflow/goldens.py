@@ -269,7 +269,38 @@ def xla_move():
     g.save(__file__, "xla_move")
 
 
+def string_number():
+    """Forms of NaN."""
+    g = Golden()
+    for dtype, name in ((tf.float32, "float"), (tf.float64, "double")):
+        for word in ("nan", "-NaN(1)", "nan(abc)", "nan()", " nan(1_a) ", "nan(1", "nan(a b)", "nan(1)x", "(1)"):
+            given = [text([word.encode()])]
+            try:
+                got = tf.raw_ops.StringToNumber(string_tensor=[word], out_type=dtype).numpy()
+                g.case("StringToNumber", f"out_type: {name}", given, [got])
+            except tf.errors.InvalidArgumentError:
+                g.case("StringToNumber", f"out_type: {name}", given, [], error="could not correctly convert string")
+    g.save(__file__, "string_number")
+
+
+def unicode():
+    """Control characters, which are errors of UnicodeTranscode where errors are strict."""
+    g = Golden()
+    texts = ["a\nb".encode(), "\x85c".encode()]
+    for op, attrs in (("UnicodeTranscode", {"output_encoding": "UTF-8"}), ("UnicodeDecodeWithOffsets", {})):
+        for errors in ("strict", "replace", "ignore"):
+            given = {"input_encoding": "UTF-8", "errors": errors, "replace_control_characters": True, **attrs}
+            printed = "; ".join(f"{key}: {str(value).lower() if value is True else repr(value)}" for key, value in given.items())
+            try:
+                got = getattr(tf.raw_ops, op)(input=texts, **given)
+                outputs = [value.numpy() for value in (got if isinstance(got, tuple) else [got])]
+                g.case(op, printed, [text(texts)], outputs, dynamic=True)
+            except tf.errors.InvalidArgumentError:
+                g.case(op, printed, [text(texts)], [], error="Invalid formatting", dynamic=True)
+    g.save(__file__, "unicode")
+
+
 tf.config.threading.set_intra_op_parallelism_threads(1)  # TensorFlow divides random numbers between its threads
-FAMILIES = {f.__name__: f for f in (image_file, index_shuffle, model, random, regex, string, traces, truncated_normal, xla_move)}
+FAMILIES = {f.__name__: f for f in (image_file, index_shuffle, model, random, regex, string, string_number, traces, truncated_normal, unicode, xla_move)}
 for name in sys.argv[1:] or FAMILIES:
     FAMILIES[name]()
