@@ -1,3 +1,4 @@
+/* Joins the samples of a batch on axis 0. */
 #include "calib/batch.h"
 
 #include "base/alloc.h"

@@ -1,3 +1,4 @@
+/* Bins with prefix sums, from the counters of a histogram. */
 #include "calib/bins.h"
 
 #include "base/alloc.h"

@@ -1,3 +1,4 @@
+/* Adds to a calibration, finds in it and merges two; all lists stay sorted. */
 #include "calib/calibration.h"
 
 #include "base/alloc.h"

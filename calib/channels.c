@@ -1,3 +1,4 @@
+/* Sets, matches and merges the channels of a tensor's statistics. */
 #include "calib/channels.h"
 
 #include "base/alloc.h"

@@ -1,3 +1,4 @@
+/* Extremes over the first 2^k records. */
 #include "calib/convergence.h"
 
 double tare_width_with_zero(double low, double high) {

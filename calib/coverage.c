@@ -1,3 +1,4 @@
+/* Sides of control flow, sorted by function, node and side. */
 #include "calib/coverage.h"
 
 #include "base/alloc.h"

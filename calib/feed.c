@@ -1,3 +1,4 @@
+/* Samples in the order of the source; what does not fit a batch is held for the next one. */
 #include "calib/feed.h"
 
 #include "base/alloc.h"

@@ -1,3 +1,4 @@
+/* Hashes the nodes of all graphs in the order of their names. */
 #include "calib/fingerprint.h"
 
 #include "base/alloc.h"

@@ -1,3 +1,4 @@
+/* The two lanes of the hash, eight bytes at a time. */
 #include "calib/hash.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Numbers the observed outputs of a signature (slots), its functions and the sides of its control flow. */
 #include "calib/observed.h"
 
 #include "base/alloc.h"

@@ -1,3 +1,4 @@
+/* Runs two records alone and together, and compares their statistics. */
 #include "calib/probe.h"
 
 #include "base/alloc.h"

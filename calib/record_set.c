@@ -1,3 +1,4 @@
+/* Sorted runs of record numbers, which grow together. */
 #include "calib/record_set.h"
 
 #include "base/alloc.h"

@@ -1,3 +1,4 @@
+/* Derives the layout of each slot from the shapes of one record and of two. */
 #include "calib/shape_probe.h"
 
 void tare_shape_probe_note(struct tare_shape_probe *probe, size_t slot, const struct tare_shape *shape) {

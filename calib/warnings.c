@@ -1,3 +1,4 @@
+/* One function for each kind of warning. */
 #include "calib/warnings.h"
 
 #include "base/alloc.h"

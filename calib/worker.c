@@ -1,3 +1,4 @@
+/* Runs a batch in a session and adds what is observed to the statistics, slot by slot. */
 #include "calib/worker.h"
 
 #include "base/alloc.h"

@@ -1,3 +1,4 @@
+/* Prints warnings, the summary and JSON of tare calibrate. */
 #include "cli/calibrate_report.h"
 #include "calib/warnings.h"
 #include "eval/report/json_text.h"

@@ -1,3 +1,4 @@
+/* Prints the time and the peak memory of the process. */
 #include "cli/dry_run.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Outputs can be created, and are none of the files that the command reads. */
 #include "cli/output_check.h"
 #include "base/alloc.h"
 #include "base/file.h"

@@ -1,3 +1,4 @@
+/* Reads the arrays, compares their names and dtypes with the signature, and runs it. */
 #include "cli/run_arrays.h"
 #include "base/alloc.h"
 #include "base/map.h"

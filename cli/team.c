@@ -1,3 +1,4 @@
+/* Divides the records among the processes and merges their calibrations. */
 #include "cli/team.h"
 #include "base/alloc.h"
 #include "base/file.h"

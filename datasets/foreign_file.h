@@ -1,3 +1,4 @@
+/* Names files of formats that are not read, with the remedy. */
 #ifndef TARE_DATASETS_FOREIGN_FILE_H
 #define TARE_DATASETS_FOREIGN_FILE_H
 

@@ -1,3 +1,4 @@
+/* PSNR and SSIM by a Gaussian window, channel by channel. */
 #include "eval/image_quality.h"
 #include "base/alloc.h"
 

@@ -1,3 +1,4 @@
+/* Returns what an output is before its final Softmax or Sigmoid. */
 #include "eval/logits.h"
 #include "graph/inline.h"
 

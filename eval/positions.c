@@ -1,3 +1,4 @@
+/* Counts by class over all positions of the examples of a record. */
 #include "eval/positions.h"
 #include "base/alloc.h"
 

@@ -1,3 +1,4 @@
+/* Ranges by what they depend on: the edge and the settings. */
 #include "quant/range_cache.h"
 
 #include "quant/layer.h"

@@ -1,3 +1,4 @@
+/* Removes nodes, constants and variables that nothing uses after a rewrite. */
 #include "quant/sweep.h"
 #include "graph/model.h"
 

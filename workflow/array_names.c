@@ -1,3 +1,4 @@
+/* Compares the names of arrays with the inputs and keys that a command reads. */
 #include "workflow/array_names.h"
 #include "base/arena.h"
 #include "base/option.h"

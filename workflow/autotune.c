@@ -216,7 +216,7 @@ static tare_status find_exception(struct tare_autotune_search *c, struct tare_au
     return layer->why ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* Number of layers with less noise than this one. */
+/* The noise of all layers with less noise than this one. */
 static double noise_below(const struct tare_autotune *a, const struct tare_autotune_layer *layer) {
     double noise = 0;
     for (size_t i = 0; i < a->count; i++)

@@ -1,3 +1,4 @@
+/* Splits SIGNATURE=FILE and groups the files by signature. */
 #include "workflow/calibration_data.h"
 #include "base/alloc.h"
 #include "datasets/data_file.h"

@@ -1,3 +1,4 @@
+/* Measures a variant at each level and turns the differences into steps by layer. */
 #include "workflow/precision_levels.h"
 
 #include <math.h>

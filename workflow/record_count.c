@@ -1,3 +1,4 @@
+/* A thread that reads the files to their end, unless the run ends before. */
 #include "workflow/record_count.h"
 #include "base/alloc.h"
 #include "base/file.h"

@@ -1,3 +1,4 @@
+/* Binds the records of a source to the inputs, and refuses those that do not fit. */
 #include "workflow/sample_feed.h"
 #include "eval/model_inputs.h"
 

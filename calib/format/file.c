@@ -1,3 +1,4 @@
+/* Writes and reads all parts of a calibration file (file_parts.h). */
 #include "calib/format/file.h"
 
 #include "base/alloc.h"

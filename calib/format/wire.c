@@ -1,3 +1,4 @@
+/* Appends to a growing buffer, and reads within its end. */
 #include "calib/format/wire.h"
 
 #include "base/alloc.h"

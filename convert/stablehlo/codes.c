@@ -1,3 +1,4 @@
+/* The magic number, the names of enums, and the kinds of types and attributes by code. */
 #include "convert/stablehlo/codes.h"
 
 const uint8_t tare_mlir_magic[4] = { 0x4d, 0x4c, 0xef, 0x52 };

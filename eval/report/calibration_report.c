@@ -1,3 +1,4 @@
+/* Computes the rows of the report from the statistics. */
 #include "eval/report/calibration_report.h"
 #include "base/format.h"
 

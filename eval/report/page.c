@@ -1,3 +1,4 @@
+/* Escapes texts and prints the elements of a page. */
 #include "eval/report/page.h"
 #include "base/format.h"
 #include "page_css.h" /* TARE_PAGE_CSS, generated from page.css */

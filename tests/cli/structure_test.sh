@@ -30,6 +30,11 @@ crowded=$(git -C "$TARE_SOURCE_DIR" ls-files '*.c' '*.h' | grep -v '^tests/' | s
 strays=$(git -C "$TARE_SOURCE_DIR" ls-files | grep -v / | grep -vxE '\..*|(CHANGELOG|CONTRIBUTING|README)\.md|CMake(Lists\.txt|Presets\.json)|LICENSE')
 [ -z "$strays" ] || fail "unexpected files at the top level: $strays"
 
+silent=$(cd "$TARE_SOURCE_DIR" && git ls-files {calib,quant,tpu,convert,eval,workflow,api,cli,datasets}/'*.[ch]' | while read -r file; do
+    [ "$(head -c 2 "$file")" = '/*' ] || echo "$file"
+done)
+[ -z "$silent" ] || fail "files that do not begin with a comment on their purpose: $silent"
+
 # Numbers are read and printed with a point whatever the locale of the host: base/format.h.
 local_numbers=$(cd "$TARE_SOURCE_DIR" && git ls-files '*.c' | grep -vE '^(tests|bench|examples|python)/|^base/format\.c$' |
     xargs grep -nE '\b(strtod|strtof|strtold|atof|vsnprintf|vsprintf)\(|[^n]scanf\(.*%[0-9]*l?[efgaEFGA]')

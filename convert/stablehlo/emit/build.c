@@ -1,3 +1,4 @@
+/* Appends ops to blocks, and makes types and attributes. */
 #include "convert/stablehlo/emit/build.h"
 
 #include "base/alloc.h"

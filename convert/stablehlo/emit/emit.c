@@ -1,3 +1,4 @@
+/* Walks the nodes of the inlined graph in order and calls the rule of each op. */
 #include "convert/stablehlo/emit/emit.h"
 
 #include "base/alloc.h"

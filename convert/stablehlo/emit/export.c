@@ -1,3 +1,4 @@
+/* Loads a model, freezes its variables, and writes the module of a signature. */
 #include "convert/stablehlo/emit/export.h"
 
 #include "base/output.h"
