@@ -130,7 +130,8 @@ tare_status tare_npy_view_open(struct tare_npy_view *out, const void *bytes, siz
     int64_t count;
     memset(out, 0, sizeof *out);
     TARE_TRY(parse_header(out, &data, bytes, size));
-    TARE_TRY(tare_shape_elements(&count, &out->shape));
+    if (tare_shape_elements(&count, &out->shape) != TARE_OK)
+        return TARE_FAIL(TARE_CORRUPT, "the array's shape is too large");
     if (!count) TARE_TRY(check_empty(out, size));
     out->data = (const uint8_t *)bytes + data;
     if (out->item && (size_t)count > (size - data) / out->item)

@@ -357,7 +357,7 @@ static void comparison__of_records_equals_that_of_the_file(void **state) {
     assert_non_null(strstr(text, "probabilities,weight_only"));
     tare_text_free(text);
     OK(tare_comparison_report(&text, comparison, TARE_COMPARISON_TEXT));
-    assert_non_null(strstr(text, "Recommended: "));
+    assert_non_null(strstr(text, "No model is recommended: "));
     tare_text_free(text);
     REFUSED(tare_comparison_report(&text, comparison, 9), TARE_ERROR_INVALID_ARGUMENT, "unknown format 9");
     assert_null(text);

