@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# check-python.sh FILE.whl|FILE.deb: unpacks the Python package without installing it, checks what the extension module is linked
+# check-python.sh FILE.whl|FILE.deb [PYTHON…]: unpacks the Python package without installing it, checks what the extension module is linked
 # with, and runs the tutorial and an installation by pip with it. Prints what is wrong and exits with 1.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-package=$(realpath "${1:?usage: scripts/check-python.sh FILE}")
+package=$(realpath "${1:?usage: scripts/check-python.sh FILE [PYTHON…]}")
+shift
 python=/usr/bin/python3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -37,14 +38,25 @@ if [ "${package##*.}" = whl ]; then
         used=$(ldd "$module" | awk -v name="$library" '$1 == name { print $3 }')
         [ -z "$used" ] || [ "$(realpath "$used")" = "$work/site/tare/lib/$library" ] || wrong "uses $used instead of its own $library"
     done
-    newest=$(for file in "$module" "${libraries[@]}"; do objdump -T "$file"; done | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -uV | tail -1)
+    newest=$(for file in "$module" "$work/site/tare/bin/tare" "${libraries[@]}"; do objdump -T "$file"; done | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -uV | tail -1)
     allowed=$(sed -nE 's/.*manylinux_([0-9]+)_([0-9]+)_.*/\1.\2/p' <<<"$package")
     [ "$(printf '%s\n' "$newest" "$allowed" | sort -V | tail -1)" = "$allowed" ] || wrong "needs glibc $newest, its name allows $allowed"
-    "$python" -m venv --system-site-packages "$work/env"
-    "$work/env/bin/pip" install --quiet --no-index "$package"
-    "$work/env/bin/python" -c 'import tare; print(tare.__version__)' >/dev/null || wrong "does not import after an installation"
-    "$work/env/bin/pip" uninstall --quiet --yes tare
-    [ -z "$(find "$work/env" -name 'tare*')" ] || wrong "leaves $(find "$work/env" -name 'tare*') behind"
+    # In environments of their own, without a compiler: the command, the package and its tutorial. NumPy of PyPI for other Pythons.
+    for version in "$python" "$@"; do
+        rm -rf "$work/env" "$work/there"
+        options=--no-index
+        if [ "$version" = "$python" ]; then "$version" -m venv --system-site-packages "$work/env"; else "$version" -m venv "$work/env" && options=; fi
+        "$work/env/bin/pip" install --quiet $options "$package" 2>"$work/err" || wrong "$version: pip fails: $(tail -1 "$work/err")"
+        mkdir "$work/there" && ln -s "$root/examples" "$work/there/examples"
+        (cd "$work/there" && PATH=$work/env/bin tare version && PATH=$work/env/bin python -B "$root/python/examples/tutorial.py") >"$work/out" 2>"$work/err" ||
+            wrong "$version: $(tail -3 "$work/err")"
+        grep -q "^tare [0-9]" "$work/out" || wrong "$version: the command prints $(head -1 "$work/out")"
+        grep -qE '^9[0-9.]+% correct' "$work/out" || wrong "$version: the tutorial prints $(cat "$work/out")"
+        [ -s "$work/env/share/man/man1/tare.1.gz" ] || wrong "$version: has no manual page"
+        "$work/env/bin/pip" uninstall --quiet --yes tare-quant
+        [ -z "$(find "$work/env" -name 'tare*')" ] || wrong "leaves $(find "$work/env" -name 'tare*') behind"
+        echo "$("$version" --version): works"
+    done
 fi
 
 mkdir "$work/run"

@@ -22,17 +22,17 @@ rm -rf "$out"
 mkdir -p "$out"
 (cd "$tree" && cpack -G DEB -B "$out") >"$tree/cpack.log" || { cat "$tree/cpack.log" >&2; exit 1; }
 compgen -G "$out/tare-mpi_*.deb" >/dev/null || { echo "release: no package tare-mpi was made (is libopenmpi-dev installed?)" >&2; exit 1; }
-# The wheel, with the libraries that it needs.
-(cd "$root/python" && /usr/bin/python3 -B -c 'import sys, tare_build
-tare_build.build_wheel(sys.argv[1], {"build-dir": sys.argv[2], "bundle": "yes"})' "$out" "$tree")
 # The same objects, linked with the archives of other libraries.
 configure -DTARE_STATIC=ON -DTARE_MPI=OFF
 cmake --build "$tree"
 (cd "$tree" && cpack -G TGZ -B "$out") >"$tree/cpack.log" || { cat "$tree/cpack.log" >&2; exit 1; }
 rm -rf "$out/_CPack_Packages"
 git -C "$root" archive --prefix="tare-$version/" -o "$out/tare-$version-source.tar.gz" HEAD
+"$root/scripts/wheel.sh" "$out/pypi"
+mv "$out"/pypi/*.whl "$out"/pypi/*.tar.gz "$out"
+rm -r "$out/pypi"
 "$root/scripts/check-package.sh" "$out"/tare_*.deb
 "$root/scripts/check-tarball.sh" "$out"/tare-*-linux-*.tar.gz
 "$root/scripts/check-python.sh" "$out"/python3-tare_*.deb
-"$root/scripts/check-python.sh" "$out"/tare-*.whl
+"$root/scripts/check-python.sh" "$out"/tare_quant-*.whl
 (cd "$out" && sha256sum ./*.deb ./*.tar.gz ./*.whl >SHA256SUMS && cat SHA256SUMS)

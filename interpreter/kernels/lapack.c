@@ -42,36 +42,48 @@ static struct {
     char error[256];                                                       /* empty: loaded */
 } lapack = { .once = PTHREAD_ONCE_INIT };
 
-static void find_routines(void *library) {
+/* The library next to the program or module in a wheel, whose functions have a prefix, or the system's. */
+static const struct {
+    const char *file, *prefix;
+} libraries[] = { { "libscipy_openblas.so", "scipy_" }, { "libopenblas.so.0", "" } };
+
+static void find_routines(void *library, const char *prefix) {
     static const int dtypes[] = { TARE_DT_FLOAT, TARE_DT_DOUBLE, TARE_DT_COMPLEX64, TARE_DT_COMPLEX128 };
     for (int r = 0; r < TARE_LAPACK_ROUTINES; r++)
         for (int i = 0; i < 4; i++) {
             const char *complex_name = i < 2 ? NULL : routines[r].complex_name;
             char name[32];
-            snprintf(name, sizeof name, "%c%s_", "sdcz"[i], complex_name ? complex_name : routines[r].name);
+            snprintf(name, sizeof name, "%s%c%s_", prefix, "sdcz"[i], complex_name ? complex_name : routines[r].name);
             *(void **)&lapack.functions[r][dtypes[i]] = dlsym(library, name);
             if (!lapack.functions[r][dtypes[i]] && !*lapack.error)
-                snprintf(lapack.error, sizeof lapack.error, "libopenblas.so.0 does not contain %s", name);
+                snprintf(lapack.error, sizeof lapack.error, "OpenBLAS does not contain %s", name);
         }
 }
 
 /* OpenBLAS starts a thread per further core, which waits actively for about 30 ms. They are ended, unless the host
  * program has loaded the library before. */
 static void load(void) {
-    static const char name[] = "libopenblas.so.0";
-    void *loaded = dlopen(name, RTLD_NOW | RTLD_NOLOAD), *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void *library = NULL, *loaded = NULL;
     void (*set_threads)(int);
     int (*end_threads)(void);
+    const char *prefix = NULL;
+    char name[48];
+    for (size_t i = 0; !library && i < sizeof libraries / sizeof *libraries; i++) {
+        loaded = dlopen(libraries[i].file, RTLD_NOW | RTLD_NOLOAD);
+        library = dlopen(libraries[i].file, RTLD_NOW | RTLD_LOCAL);
+        prefix = libraries[i].prefix;
+    }
     if (!library) {
         const char *why = dlerror();
         snprintf(lapack.error, sizeof lapack.error, "%s", why ? why : "libopenblas.so.0 cannot be loaded");
         return;
     }
-    *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
+    snprintf(name, sizeof name, "%sopenblas_set_num_threads", prefix);
+    *(void **)&set_threads = dlsym(library, name);
     *(void **)&end_threads = dlsym(library, "blas_thread_shutdown_");
     if (set_threads) set_threads(1);
     if (end_threads && !loaded) end_threads();
-    find_routines(library);
+    find_routines(library, prefix);
 }
 
 tare_status tare_lapack_open(void) {
