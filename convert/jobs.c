@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/strbuf.h"
 #include "convert/model_hint.h"
+#include "proto/field.h"
 #include "proto/tare/batch.pb-c.h"
 #include "proto/text_format.h"
 
@@ -35,9 +36,7 @@ static void fill_in(ProtobufCMessage *job, const ProtobufCMessage *defaults) {
     for (unsigned i = 0; i < job->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &job->descriptor->fields[i];
         bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
-        size_t size = repeated || is_pointer(field)         ? sizeof(void *)
-                      : field->type == PROTOBUF_C_TYPE_BOOL ? sizeof(protobuf_c_boolean)
-                                                            : sizeof(int64_t); /* int64 and double */
+        const size_t size = repeated ? sizeof(void *) : tare_field_value_size(field);
         if (is_set(job, field) || !is_set(defaults, field)) continue;
         memcpy(member(job, field->offset), member(defaults, field->offset), size);
         if (repeated)

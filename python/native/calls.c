@@ -21,6 +21,7 @@ struct call {
     tare_status (*request)(void *arg); /* NULL: none */
     void *request_arg;
     tare_status answer;
+    int waiting; /* threads that have found this call in its context */
     bool answered, ended;
     PyObject *type, *value, *traceback; /* of the first exception; owned by the calling thread */
     volatile sig_atomic_t *cancelled;   /* set by an exception: of this call, and the calibrator that it waits for */
@@ -44,8 +45,48 @@ static void *run_work(void *arg) {
     return NULL;
 }
 
+/* The call that serves the callbacks of a context, NULL: none. It does not end before `leave`. */
+static struct call *enter(struct context *context) {
+    struct call *call;
+    if (!context) return NULL;
+    pthread_mutex_lock(&context->guard);
+    if ((call = context->call)) {
+        pthread_mutex_lock(&call->lock);
+        call->waiting++;
+        pthread_mutex_unlock(&call->lock);
+    }
+    pthread_mutex_unlock(&context->guard);
+    return call;
+}
+
+static void leave(struct call *call) {
+    pthread_mutex_lock(&call->lock);
+    call->waiting--;
+    pthread_cond_broadcast(&call->changed);
+    pthread_mutex_unlock(&call->lock);
+}
+
+/* Makes `call` that of its context, unless it has one. */
+static bool attach(struct call *call) {
+    struct context *context = call->context;
+    bool is_free = true;
+    if (!context) return true;
+    pthread_mutex_lock(&context->guard);
+    is_free = !context->call;
+    if (is_free) context->call = call;
+    pthread_mutex_unlock(&context->guard);
+    return is_free;
+}
+
+static void detach(struct call *call) {
+    if (!call->context) return;
+    pthread_mutex_lock(&call->context->guard);
+    call->context->call = NULL;
+    pthread_mutex_unlock(&call->context->guard);
+}
+
 tare_status native_serve(struct context *context, tare_status (*function)(void *arg), void *arg) {
-    struct call *call = context ? context->call : NULL;
+    struct call *call = enter(context);
     tare_status status;
     if (!call) { /* a short call: on this thread */
         const PyGILState_STATE state = PyGILState_Ensure();
@@ -65,6 +106,7 @@ tare_status native_serve(struct context *context, tare_status (*function)(void *
     status = call->answer;
     pthread_mutex_unlock(&call->lock);
     pthread_mutex_unlock(&call->turn);
+    leave(call);
     return status;
 }
 
@@ -108,14 +150,14 @@ static void look_at_signals(struct call *call) {
 
 static void serve_until_end(struct call *call) {
     pthread_mutex_lock(&call->lock);
-    while (!call->ended) {
+    while (!call->ended || call->waiting) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += SIGNALS_NANOSECONDS;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         int waited = 0;
-        while (!call->ended && !call->request && waited == 0)
+        while ((!call->ended || call->waiting) && !call->request && waited == 0)
             waited = pthread_cond_timedwait(&call->changed, &call->lock, &until);
         if (call->request) serve_request(call);
         if (waited == ETIMEDOUT) look_at_signals(call);
@@ -131,12 +173,10 @@ static void begin(struct call *call) {
     pthread_mutex_init(&call->lock, NULL);
     pthread_cond_init(&call->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    if (call->context) call->context->call = call;
 }
 
 /* Raises the exception of a callback or handler, else that of the status. */
 static bool end(struct call *call) {
-    if (call->context) call->context->call = NULL;
     pthread_cond_destroy(&call->changed);
     pthread_mutex_destroy(&call->lock);
     pthread_mutex_destroy(&call->turn);
@@ -152,11 +192,18 @@ static bool run_call(struct call *call) {
     pthread_t thread;
     bool started;
     begin(call);
+    if (!attach(call)) {
+        call->status = TARE_OK;
+        PyErr_SetString(PyExc_RuntimeError, "a callback may not call the library with the model that calls it");
+        return end(call);
+    }
     Py_BEGIN_ALLOW_THREADS started = pthread_create(&thread, NULL, run_work, call) == 0;
     if (started) {
         serve_until_end(call);
         pthread_join(thread, NULL);
     }
+    detach(call);
+    if (started) serve_until_end(call); /* threads that had found the call before */
     Py_END_ALLOW_THREADS if (!started) {
         call->status = TARE_ERROR_NO_MEMORY;
         call->text = strdup("cannot start a thread");
@@ -167,9 +214,7 @@ static bool run_call(struct call *call) {
 static bool long_call(struct context *context, volatile sig_atomic_t *cancelled, tare_status (*work)(void *arg),
                       void *arg) {
     struct call call = { .context = context, .cancelled = cancelled, .work = work, .work_arg = arg };
-    if (!context || !context->call) return run_call(&call);
-    PyErr_SetString(PyExc_RuntimeError, "a callback may not call the library with the model that calls it");
-    return false;
+    return run_call(&call);
 }
 
 bool native_call(struct context *context, tare_status (*work)(void *arg), void *arg) {

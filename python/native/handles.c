@@ -12,6 +12,7 @@ static void close_context(struct context *context) {
     tare_context_close(context->context);
     Py_XDECREF(context->progress);
     Py_XDECREF(context->log);
+    pthread_mutex_destroy(&context->guard);
     PyMem_Free(context);
 }
 

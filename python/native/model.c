@@ -53,6 +53,7 @@ static PyObject *open_context(PyObject *module, PyObject *log) {
     }
     Py_INCREF(log);
     context->log = log;
+    pthread_mutex_init(&context->guard, NULL);
     tare_context_on_log(context->context, TARE_LOG_DETAIL, on_log, context);
     return native_capsule(context, native_context, NULL);
 }

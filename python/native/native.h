@@ -13,6 +13,7 @@
 
 #include <tare/tare.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -32,6 +33,7 @@ struct call; /* calls.c */
 struct context {
     tare_context *context;
     PyObject *progress, *log; /* callables; NULL: none */
+    pthread_mutex_t guard;    /* protects `call` */
     struct call *call;        /* running now; NULL: none */
 };
 

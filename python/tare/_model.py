@@ -112,12 +112,30 @@ def _remedy(model: Any) -> str:
     return "open one with tare.load"
 
 
+class _Turn:
+    """A lock of long calls. One that a generator or another callback of a long call starts is refused."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner: Optional[int] = None
+
+    def __enter__(self) -> None:
+        if self._owner == threading.get_ident():
+            raise RuntimeError("a callback may not call the library with the model that calls it")
+        self._lock.acquire()
+        self._owner = threading.get_ident()
+
+    def __exit__(self, *_: Any) -> None:
+        self._owner = None
+        self._lock.release()
+
+
 class Context:
     """What the models of one load share: callbacks, threads, custom ops. Long calls take turns."""
 
     def __init__(self, threads: int, plugins: Union[Path, Sequence[Path]]) -> None:
         self.handle = _native.context(on_log)
-        self.lock = threading.RLock()
+        self.lock = _Turn()
         if not isinstance(threads, (int, np.integer)) or not 0 <= threads <= _MOST_THREADS:
             raise InvalidArgumentError(f"threads: invalid number (expected 0 to {_MOST_THREADS}, got {threads})")
         _native.context_set(self.handle, int(threads))

@@ -395,6 +395,24 @@ class Contents(Case):
         with self.fails(RuntimeError, "a callback may not call"):
             tare.calibrate(self.model, CALIBRATION, progress=again)
 
+    def test_generators_may_not_call_back(self):
+        calls = (
+            lambda: tare.calibrate(self.model, CALIBRATION, limit=1),
+            lambda: self.model.quantize("weight_only"),
+            lambda: tare.compare(self.model, CALIBRATION, methods=["weight_only"], limit=1),
+            lambda: self.model.convert(),
+        )
+        for call in calls:
+
+            def records(call=call):
+                for sample in samples()[:3]:
+                    yield sample
+                    call()
+
+            with self.fails(RuntimeError, "a callback may not call"):
+                tare.calibrate(self.model, records())
+        self.assertEqual(tare.calibrate(self.model, samples()[:3]).records, 3)
+
     def test_generators_run_on_the_calling_thread(self):
         import threading
 
