@@ -91,11 +91,12 @@ static bool is_form(const struct tare_hessian_form *a, const struct tare_hessian
     return true;
 }
 
-static struct entry *find(const struct tare_hessians *set, struct tare_edge edge,
+static struct entry *find(const struct tare_hessians *set, struct tare_edge edge, int64_t number,
                           const struct tare_hessian_form *form) {
     for (size_t i = 0; set && i < set->count; i++) {
         struct entry *entry = set->entries[i];
-        if (entry->hessian.output == edge.index && strcmp(entry->hessian.node, edge.node->name) == 0 &&
+        if (entry->hessian.entry == number && entry->hessian.output == edge.index &&
+            strcmp(entry->hessian.node, edge.node->name) == 0 &&
             strcmp(entry->hessian.function, edge.node->graph->name) == 0 && is_form(&entry->hessian.form, form))
             return entry;
     }
@@ -110,12 +111,13 @@ static double step_of(double reach) {
     return ldexp(1, exponent);
 }
 
-static tare_status fill(struct entry *entry, struct tare_edge edge, const struct tare_hessian_form *form,
-                        double reach) {
+static tare_status fill(struct entry *entry, struct tare_edge edge, int64_t number,
+                        const struct tare_hessian_form *form, double reach) {
     struct tare_hessian *h = &entry->hessian;
     *h = (struct tare_hessian){ .function = tare_strdup(edge.node->graph->name),
                                 .node = tare_strdup(edge.node->name),
                                 .output = edge.index,
+                                .entry = number,
                                 .form = *form,
                                 .size = tare_hessian_size(form),
                                 .groups = groups_of(form),
@@ -126,9 +128,9 @@ static tare_status fill(struct entry *entry, struct tare_edge edge, const struct
     return h->function && h->node && h->sums && h->row_sums ? TARE_OK : TARE_NO_MEMORY;
 }
 
-tare_status tare_hessians_add(struct tare_hessians *set, struct tare_edge edge, const struct tare_hessian_form *form,
-                              double reach) {
-    struct entry *entry = find(set, edge, form);
+tare_status tare_hessians_add(struct tare_hessians *set, struct tare_edge edge, int64_t number,
+                              const struct tare_hessian_form *form, double reach) {
+    struct entry *entry = find(set, edge, number, form);
     if (entry) {
         entry->from = edge.node;
         return TARE_OK;
@@ -138,7 +140,7 @@ tare_status tare_hessians_add(struct tare_hessians *set, struct tare_edge edge, 
     if (!entry) return TARE_NO_MEMORY;
     entry->from = edge.node;
     pthread_mutex_init(&entry->lock, NULL);
-    tare_status status = fill(entry, edge, form, reach);
+    tare_status status = fill(entry, edge, number, form, reach);
     if (status == TARE_OK)
         set->entries[set->count++] = entry;
     else
@@ -157,9 +159,9 @@ size_t tare_hessians_total_bytes(const struct tare_hessians *set) {
     return bytes;
 }
 
-const struct tare_hessian *tare_hessians_find(const struct tare_hessians *set, struct tare_edge edge,
+const struct tare_hessian *tare_hessians_find(const struct tare_hessians *set, struct tare_edge edge, int64_t number,
                                               const struct tare_hessian_form *form) {
-    const struct entry *entry = find(set, edge, form);
+    const struct entry *entry = find(set, edge, number, form);
     return entry && entry->hessian.rows > 0 ? &entry->hessian : NULL;
 }
 
@@ -365,10 +367,12 @@ static tare_status count(struct tare_hessians *set, struct entry *entry, const s
     return TARE_OK;
 }
 
-tare_status tare_hessians_observe(struct tare_hessians *set, const struct tare_node *node, size_t output,
+tare_status tare_hessians_observe(struct tare_hessians *set, const struct tare_node *node, size_t output, int64_t entry,
                                   const struct tare_tensor *value) {
-    for (size_t i = 0; i < set->count; i++)
-        if (set->entries[i]->from == node && set->entries[i]->hessian.output == (int)output)
-            TARE_TRY(tare_error_prefix(count(set, set->entries[i], value), "%s '%s'", node->op, node->name));
+    for (size_t i = 0; i < set->count; i++) {
+        const struct tare_hessian *h = &set->entries[i]->hessian;
+        if (set->entries[i]->from != node || h->output != (int)output || (h->entry >= 0 && h->entry != entry)) continue;
+        TARE_TRY(tare_error_prefix(count(set, set->entries[i], value), "%s '%s'", node->op, node->name));
+    }
     return TARE_OK;
 }

@@ -35,6 +35,7 @@ struct tare_hessian_form {
 struct tare_hessian {
     char *function, *node; /* of the activation; function "" is the main graph */
     int output;
+    int64_t entry; /* of its counter (calib/observed.h), for an iteration of a loop; below 0: all */
     struct tare_hessian_form form;
     int64_t size;   /* K */
     int64_t groups; /* 1 or more */
@@ -55,20 +56,21 @@ struct tare_hessians *tare_hessians_share(struct tare_hessians *set);
 int64_t tare_hessian_size(const struct tare_hessian_form *form);
 size_t tare_hessian_bytes(const struct tare_hessian_form *form);
 /* Adds a Hessian for `edge` unless it exists; `reach` is the largest magnitude of the activation. */
-tare_status tare_hessians_add(struct tare_hessians *set, struct tare_edge edge, const struct tare_hessian_form *form,
-                              double reach) TARE_WARN_UNUSED;
+tare_status tare_hessians_add(struct tare_hessians *set, struct tare_edge edge, int64_t entry,
+                              const struct tare_hessian_form *form, double reach) TARE_WARN_UNUSED;
 size_t tare_hessians_count(const struct tare_hessians *set);
 size_t tare_hessians_total_bytes(const struct tare_hessians *set);
 /* Found by names, so it works for any copy of the model; NULL if there is none or it has no rows. */
-const struct tare_hessian *tare_hessians_find(const struct tare_hessians *set, struct tare_edge edge,
+const struct tare_hessian *tare_hessians_find(const struct tare_hessians *set, struct tare_edge edge, int64_t entry,
                                               const struct tare_hessian_form *form);
 
 /* True if a value is requested. Compares node pointers: `node` must belong to the model that the edges were added
  * from. */
 bool tare_hessians_want(const struct tare_hessians *set, const struct tare_node *node, size_t output);
-/* Adds the rows of an execution's value to all Hessians of that output. Thread-safe. Values are clamped to `reach`,
- * NaN counts as 0. TARE_SHAPE if the value does not match the form; TARE_UNSUPPORTED beyond 2^27 rows. */
-tare_status tare_hessians_observe(struct tare_hessians *set, const struct tare_node *node, size_t output,
+/* Adds the rows of an execution's value to all Hessians of that output and entry (below 0: it is not known).
+ * Thread-safe. Values are clamped to `reach`, NaN counts as 0. TARE_SHAPE if the value does not match the form;
+ * TARE_UNSUPPORTED beyond 2^27 rows. */
+tare_status tare_hessians_observe(struct tare_hessians *set, const struct tare_node *node, size_t output, int64_t entry,
                                   const struct tare_tensor *value) TARE_WARN_UNUSED;
 
 /* sums[i * size + j] += Σ_r x[r * stride + i] x[r * stride + j] for j >= i; may change others. `stride` is a multiple

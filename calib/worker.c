@@ -64,7 +64,9 @@ static tare_status observe(void *arg, const struct tare_node *node, size_t outpu
     ptrdiff_t slot = tare_observed_find(worker->plan->observed, node, output);
     if (slot < 0 && tare_dtype_is_integer(value->dtype)) note_counter(worker, node, output, value);
     if (slot < 0 || !tare_dtype_is_floating(value->dtype)) return TARE_OK;
-    if (worker->plan->hessians) return tare_hessians_observe(worker->plan->hessians, node, output, value);
+    const struct tare_observed_counter *counter = &worker->plan->observed->counters[slot];
+    const int64_t entry = counter->node ? worker->entries[slot] : -1;
+    if (worker->plan->hessians) return tare_hessians_observe(worker->plan->hessians, node, output, entry, value);
     enum tare_batch_layout layout = TARE_BATCH_SPLIT;
     if (worker->count > 1) {
         if (worker->probe && !tare_shape_probe_layout(worker->probe, (size_t)slot, &value->shape)) return TARE_OK;
@@ -72,10 +74,8 @@ static tare_status observe(void *arg, const struct tare_node *node, size_t outpu
     } else if (worker->probe) {
         tare_shape_probe_note(worker->probe, (size_t)slot, &value->shape);
     }
-    const struct tare_observed_counter *counter = &worker->plan->observed->counters[slot];
     tare_status status = add(worker, (size_t)slot, value, layout);
-    if (status == TARE_OK && counter->node && worker->entries[slot] >= 0)
-        status = add(worker, (size_t)(counter->first + worker->entries[slot]), value, layout);
+    if (status == TARE_OK && entry >= 0) status = add(worker, (size_t)(counter->first + entry), value, layout);
     return tare_error_prefix(status, "%s '%s' output %zu", node->op, node->name, output);
 }
 

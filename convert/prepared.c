@@ -161,9 +161,15 @@ static const struct tare_statistics *statistics_of(void *arg, struct tare_edge e
     return tensor ? &tensor->statistics : NULL;
 }
 
-static const struct tare_hessian *hessian_of(void *arg, struct tare_edge edge, const struct tare_hessian_form *form) {
+static const struct tare_statistics *entry_statistics_of(void *arg, struct tare_edge edge, int64_t entry) {
+    const struct tare_calibration_tensor *tensor = tare_calibration_find_entry(arg, edge, entry);
+    return tensor ? &tensor->statistics : NULL;
+}
+
+static const struct tare_hessian *hessian_of(void *arg, struct tare_edge edge, int64_t entry,
+                                             const struct tare_hessian_form *form) {
     const struct tare_calibration *calibration = arg;
-    return tare_hessians_find(calibration->hessians, edge, form);
+    return tare_hessians_find(calibration->hessians, edge, entry, form);
 }
 
 struct tare_quant_ranges tare_ranges_of(const struct tare_calibration *calibration) {
@@ -172,5 +178,6 @@ struct tare_quant_ranges tare_ranges_of(const struct tare_calibration *calibrati
                                        .find_entry = find_entry,
                                        .arg = (void *)(uintptr_t)calibration,
                                        .statistics = statistics_of,
+                                       .entry_statistics = entry_statistics_of,
                                        .hessian = hessian_of };
 }

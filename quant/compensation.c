@@ -9,6 +9,7 @@
 #include "quant/gptq_rounding.h"
 #include "quant/hessian.h"
 #include "quant/pass.h"
+#include "quant/selection/entries.h"
 
 #include "base/alloc.h"
 
@@ -34,13 +35,13 @@ struct readers {
 };
 
 static tare_status find_readers(struct readers *out, const struct tare_quant_work *work,
-                                const struct tare_quant_layer *first) {
+                                const struct tare_quant_layer *first, int64_t matrix) {
     *out = (struct readers){ .layers = TARE_NEW_ARRAY(work->arena, const struct tare_quant_layer *, work->n_layers),
                              .hessians = TARE_NEW_ARRAY(work->arena, const struct tare_hessian *, work->n_layers) };
     if (!out->layers || !out->hessians) return TARE_NO_MEMORY;
     for (const struct tare_quant_layer *layer = first; layer < work->layers + work->n_layers; layer++) {
         const struct tare_hessian *h =
-            layer == first || tare_quant_same_integers(first, layer) ? tare_quant_hessian(work, layer) : NULL;
+            layer == first || tare_quant_same_integers(first, layer) ? tare_quant_hessian(work, layer, matrix) : NULL;
         if (!h || (out->count && (h->size != out->hessians[0]->size || h->groups != out->hessians[0]->groups)))
             continue;
         out->rows += (double)h->rows;
@@ -51,17 +52,18 @@ static tare_status find_readers(struct readers *out, const struct tare_quant_wor
 }
 
 /* Adds a share of E[x_i x_j] of the layer's input, or of its covariance. */
-static void add_hessian(double *out, const struct tare_hessian *h, const struct tare_quant_layer *layer, int64_t group,
-                        double share, bool centred) {
+static void add_hessian(double *out, const struct tare_hessian *h, const struct tare_quant_layer *layer, int64_t matrix,
+                        int64_t group, double share, bool centred) {
+    const double *scale = tare_quant_input_scale(layer, matrix);
     const double *sums = &h->sums[group * h->size * h->stride], *row_sums = &h->row_sums[group * h->stride];
     const double rows = (double)h->rows;
     for (int64_t i = 0; i < h->size; i++)
         for (int64_t j = i; j < h->size; j++) {
             double value = sums[i * h->stride + j] / rows;
             if (centred) value -= row_sums[i] / rows * (row_sums[j] / rows);
-            if (layer->input_scale)
-                value /= layer->input_scale[tare_quant_hessian_channel(h, layer, group, i)] *
-                         layer->input_scale[tare_quant_hessian_channel(h, layer, group, j)];
+            if (scale)
+                value /= scale[tare_quant_hessian_channel(h, layer, group, i)] *
+                         scale[tare_quant_hessian_channel(h, layer, group, j)];
             out[i * h->size + j] += share * value * h->step * h->step;
             out[j * h->size + i] = out[i * h->size + j];
         }
@@ -91,13 +93,15 @@ static double shrinkage(const double *hessian, int64_t size, double samples) {
 
 /* Mean square of the error that rounding adds to the layer's input; 0 if it stays float. It is independent of the
  * input, so the error of the output grows by it times the squares of the weights. */
-static double input_noise(const struct tare_quant_layer *layer) {
-    const double step = layer->setting.method->integer_inputs ? layer->left_params.scale : 0;
+static double input_noise(const struct tare_quant_layer *layer, int64_t matrix) {
+    const struct tare_qparams *params =
+        layer->entries && matrix < layer->entries->count ? &layer->entries->left[matrix] : &layer->left_params;
+    const double step = layer->setting.method->integer_inputs ? params->scale : 0;
     return step * step / 12;
 }
 
 /* Damping relative to the mean of the diagonal. */
-static double damping_of(const double *hessian, const struct readers *readers, double least) {
+static double damping_of(const double *hessian, const struct readers *readers, int64_t matrix, double least) {
     const int64_t size = readers->hessians[0]->size;
     const double mean = mean_square(hessian, size);
     double samples = readers->rows, share, noise = 0;
@@ -105,32 +109,51 @@ static double damping_of(const double *hessian, const struct readers *readers, d
         samples /= (double)readers->hessians[0]->form.window[i].size;
     share = shrinkage(hessian, size, samples);
     for (size_t i = 0; i < readers->count; i++)
-        noise += input_noise(readers->layers[i]) * (double)readers->hessians[i]->rows / readers->rows;
+        noise += input_noise(readers->layers[i], matrix) * (double)readers->hessians[i]->rows / readers->rows;
     if (!(mean > 0)) return least;
     return fmax(least, share < 1 ? fmin(share / (1 - share), MOST_DAMPING) : MOST_DAMPING) + noise / mean;
 }
 
-/* Rounds the columns of each group with the group's Hessian. */
-static tare_status round_groups(struct tare_quant_layer *layer, const struct readers *readers,
-                                const struct tare_quant_compensation *wanted, bool centred) {
+/* A matrix of the weight, which shares integers and scales with it. */
+static tare_status view_matrix(struct tare_quantized_weight *view, const struct tare_quant_layer *layer,
+                               int64_t matrix) {
+    const struct tare_quantized_weight *whole = &layer->quantized;
+    *view = *whole;
+    if (layer->product.batches == 1) {
+        tare_tensor_share(&view->values, &whole->values);
+        return TARE_OK;
+    }
+    view->layout.batches = 1;
+    if (!whole->layout.per_tensor) {
+        view->n_scales = whole->n_scales / layer->product.batches;
+        view->scales = whole->scales + matrix * view->n_scales;
+    }
+    return tare_tensor_share_rows(&view->values, &whole->values, matrix, 1);
+}
+
+/* Rounds the columns of each group of a matrix with the group's Hessian. */
+static tare_status round_groups(struct tare_quantized_weight *weight, struct tare_quant_layer *layer, int64_t matrix,
+                                const struct readers *readers, const struct tare_quant_compensation *wanted,
+                                bool centred) {
     const struct tare_qscheme scheme = tare_quant_weight_scheme(&layer->setting);
     const int64_t size = readers->hessians[0]->size, groups = readers->hessians[0]->groups;
     const size_t bytes = (size_t)size * (size_t)size * sizeof(double);
     double *hessian = tare_malloc(bytes);
     struct tare_compensation how = { .act_order = wanted->act_order,
                                      .hessian = hessian,
-                                     .real = TARE_CONST_DATA(float, &layer->real),
+                                     .real = TARE_CONST_DATA(float, &layer->real) +
+                                             matrix * layer->product.rows * layer->product.columns,
                                      .count = layer->product.columns / groups };
     tare_status status = hessian ? TARE_OK : TARE_NO_MEMORY;
     for (int64_t group = 0; group < groups && status == TARE_OK; group++) {
         struct tare_compensated result;
         memset(hessian, 0, bytes);
         for (size_t i = 0; i < readers->count; i++)
-            add_hessian(hessian, readers->hessians[i], readers->layers[i], group,
+            add_hessian(hessian, readers->hessians[i], readers->layers[i], matrix, group,
                         (double)readers->hessians[i]->rows / readers->rows, centred);
         how.first = group * how.count;
-        how.damp = damping_of(hessian, readers, wanted->damp);
-        status = tare_round_compensated(&result, &layer->quantized, &scheme, &how);
+        how.damp = damping_of(hessian, readers, matrix, wanted->damp);
+        status = tare_round_compensated(&result, weight, &scheme, &how);
     }
     tare_free(hessian);
     return status;
@@ -147,16 +170,28 @@ static void share_integers(struct tare_quant_work *work, const struct tare_quant
     }
 }
 
-static tare_status round_layer(struct tare_quant_work *work, struct tare_quant_layer *layer,
-                               const struct tare_quant_compensation *wanted) {
+static tare_status round_matrix(struct tare_quant_work *work, struct tare_quant_layer *layer, int64_t matrix,
+                                const struct tare_quant_compensation *wanted) {
+    struct tare_quantized_weight view;
     struct readers readers;
-    if (layer->refused || layer->twin) return TARE_OK;
-    TARE_TRY(find_readers(&readers, work, layer));
+    tare_status status;
+    TARE_TRY(find_readers(&readers, work, layer, matrix));
     if (!readers.count) return TARE_OK;
     TARE_TRY(tare_quant_make_integers(work->arena, layer));
     TARE_TRY(tare_quant_make_real(layer));
-    TARE_TRY(round_groups(layer, &readers, wanted, corrects_means(work, layer)));
-    share_integers(work, layer);
+    TARE_TRY(view_matrix(&view, layer, matrix));
+    status = round_groups(&view, layer, matrix, &readers, wanted, corrects_means(work, layer));
+    tare_tensor_reset(&view.values);
+    return status;
+}
+
+static tare_status round_layer(struct tare_quant_work *work, struct tare_quant_layer *layer,
+                               const struct tare_quant_compensation *wanted) {
+    if (layer->refused || layer->twin) return TARE_OK;
+    for (int64_t matrix = 0; matrix < tare_quant_hessian_count(layer); matrix++)
+        TARE_TRY(round_matrix(work, layer, matrix, wanted));
+    if (layer->quantized.values.dtype != TARE_DT_INVALID && layer->real.dtype != TARE_DT_INVALID)
+        share_integers(work, layer);
     return TARE_OK;
 }
 

@@ -34,10 +34,15 @@ static void dot_form(struct tare_hessian_form *out, const struct tare_quant_prod
         out->order[out->rank++] = p->left_contracted[i];
 }
 
+int64_t tare_quant_hessian_count(const struct tare_quant_layer *layer) {
+    return layer->selection && layer->loop == layer->selection ? layer->selection->count : 1;
+}
+
 bool tare_quant_hessian_form(struct tare_hessian_form *out, const struct tare_quant_layer *layer) {
     const struct tare_quant_product *p = &layer->product;
     memset(out, 0, sizeof *out);
-    if (layer->refused || !layer->weight || p->batches != 1 || layer->kind == TARE_KIND_GATHER) return false;
+    if (layer->refused || !layer->weight || layer->kind == TARE_KIND_GATHER) return false;
+    if (p->batches != tare_quant_hessian_count(layer)) return false;
     if (p->spatial)
         conv_form(out, p);
     else
@@ -72,11 +77,18 @@ static tare_status want_all(struct tare_hessians *set, size_t *left_out, const s
         const double reach = reach_of(calibration, layer->input);
         struct tare_hessian_form form;
         if (!tare_quant_hessian_form(&form, layer) || !(reach > 0)) continue;
+        const int64_t count = tare_quant_hessian_count(layer);
         /* first, as a product of sizes may not fit */
-        if (tare_hessian_size(&form) > 1 << 20 || tare_hessians_total_bytes(set) + tare_hessian_bytes(&form) > limit)
+        const bool fits = tare_hessian_size(&form) <= 1 << 20;
+        const size_t bytes = fits ? tare_hessian_bytes(&form) : 0, room = limit - tare_hessians_total_bytes(set);
+        if (!fits || bytes > room) {
             ++*left_out;
-        else
-            TARE_TRY(tare_hessians_add(set, layer->input, &form, reach));
+        } else if (count == 1 || bytes > room / (size_t)count) {
+            TARE_TRY(tare_hessians_add(set, layer->input, -1, &form, reach));
+        } else {
+            for (int64_t entry = 0; entry < count; entry++)
+                TARE_TRY(tare_hessians_add(set, layer->input, entry, &form, reach));
+        }
     }
     return TARE_OK;
 }
@@ -101,11 +113,14 @@ done:
     return status;
 }
 
-const struct tare_hessian *tare_quant_hessian(const struct tare_quant_work *work,
-                                              const struct tare_quant_layer *layer) {
+const struct tare_hessian *tare_quant_hessian(const struct tare_quant_work *work, const struct tare_quant_layer *layer,
+                                              int64_t matrix) {
+    const struct tare_quant_ranges *ranges = work->ranges;
+    const struct tare_hessian *h = NULL;
     struct tare_hessian_form form;
-    if (!work->ranges || !work->ranges->hessian || !tare_quant_hessian_form(&form, layer)) return NULL;
-    return work->ranges->hessian(work->ranges->arg, layer->observed, &form);
+    if (!ranges || !ranges->hessian || !tare_quant_hessian_form(&form, layer)) return NULL;
+    if (tare_quant_hessian_count(layer) > 1) h = ranges->hessian(ranges->arg, layer->observed, matrix, &form);
+    return h ? h : ranges->hessian(ranges->arg, layer->observed, -1, &form);
 }
 
 int64_t tare_quant_hessian_channel(const struct tare_hessian *h, const struct tare_quant_layer *layer, int64_t group,

@@ -21,7 +21,11 @@ tare_status tare_quant_want_hessians(struct tare_hessians *set, size_t *left_out
 /* The channel of a scaled activation (layer->input_scale) that a row of a group multiplies. */
 int64_t tare_quant_hessian_channel(const struct tare_hessian *hessian, const struct tare_quant_layer *layer,
                                    int64_t group, int64_t row);
-/* The Hessian of a layer's input; NULL: there is none. */
-const struct tare_hessian *tare_quant_hessian(const struct tare_quant_work *work, const struct tare_quant_layer *layer);
+/* The Hessian of a layer's input, for one matrix of its weight: of the iteration, or else of all; NULL: there is none.
+ */
+const struct tare_hessian *tare_quant_hessian(const struct tare_quant_work *work, const struct tare_quant_layer *layer,
+                                              int64_t matrix);
+/* Matrices of the weight that have a Hessian each: the iterations of a loop, or 1. */
+int64_t tare_quant_hessian_count(const struct tare_quant_layer *layer);
 
 #endif

@@ -51,13 +51,14 @@ struct tare_quant_layer {
      * `real` compensates for it. NULL: unchanged. */
     double *input_scale;
     int64_t input_channels; /* how many */
+    int64_t input_entries;  /* of `loop`, each with scales of its own; 0 or 1: one for all */
 
     /* The weight: zeroed until a pass or the driver computes it. Methods use what a pass stores here. */
     struct tare_tensor real; /* float32 whatever the weight is, shape product.arranged; default: the
                                 constant, arranged */
     double *bias_real;       /* product.columns values; default: bias_value */
-    double *shift;           /* product.columns values that methods which do not rewrite the bias add to the
-                                result; NULL: none */
+    double *shift;           /* values of all channels that methods which do not rewrite the bias, and layers of loops,
+                                add to the result; NULL: none */
     struct tare_quantized_weight quantized; /* default: `real` rounded to nearest */
     bool scales_for_bias;                   /* a large bias has increased scales of `quantized` */
     bool changed;                           /* a pass changed `real` */
@@ -148,17 +149,20 @@ bool tare_quant_shares_variable(const struct tare_quant_work *work, const struct
  * their own in the weight; and the channel that the weight at a row and column multiplies. */
 bool tare_quant_has_input_channels(const struct tare_quant_layer *layer, int64_t channels);
 int64_t tare_quant_input_channel(const struct tare_quant_layer *layer, int64_t channels, int64_t row, int64_t column);
-/* Records that the activation's channels are also divided by `factors`. */
+/* Records that the activation's channels are also divided by `factors`; of each entry of its loop by its own, if there
+ * are several entries and the input was not scaled before. */
 tare_status tare_quant_scale_input(struct tare_arena *arena, struct tare_quant_layer *layer, const double *factors,
-                                   int64_t channels);
+                                   int64_t entries, int64_t channels);
+/* The scales of the input's channels for an entry of its loop; NULL: it is not scaled. */
+const double *tare_quant_input_scale(const struct tare_quant_layer *layer, int64_t entry);
 /* The statistics of the activation; NULL if it was not observed, or not per channel. */
 const struct tare_statistics *tare_quant_input_statistics(const struct tare_quant_work *work,
                                                           const struct tare_quant_layer *layer);
 /* Parameters of an activation after channel c is divided by scale[c]: each end of the range that the algorithm chose
  * for the observed activation changes in proportion to the extreme of the channels. Not found: the range is not known,
- * and *out stays as it is. */
+ * and *out stays as it is. Of an entry of its counter, or (below 0) of all. */
 tare_status tare_quant_scaled_params(bool *found, struct tare_qparams *out, const struct tare_quant_work *work,
-                                     struct tare_edge observed, const struct tare_statistics *statistics,
+                                     struct tare_edge observed, int64_t entry, const struct tare_statistics *statistics,
                                      const double *scale, const struct tare_quant_setting *setting) TARE_WARN_UNUSED;
 /* The parameters of an activation: from its FakeQuant, or else from the setting's algorithm. Not found: it has no
  * range, or not a finite one. */

@@ -30,17 +30,24 @@ int64_t tare_quant_input_channel(const struct tare_quant_layer *layer, int64_t c
     return row % channels;
 }
 
+const double *tare_quant_input_scale(const struct tare_quant_layer *layer, int64_t entry) {
+    if (!layer->input_scale) return NULL;
+    return layer->input_scale + (layer->input_entries > 1 ? entry * layer->input_channels : 0);
+}
+
 tare_status tare_quant_scale_input(struct tare_arena *arena, struct tare_quant_layer *layer, const double *factors,
-                                   int64_t channels) {
+                                   int64_t entries, int64_t channels) {
+    const int64_t count = entries * channels;
     layer->entries = NULL; /* they are those of the activation that is not scaled */
     if (!layer->input_scale) {
-        layer->input_scale = TARE_NEW_ARRAY(arena, double, (size_t)channels);
+        layer->input_scale = TARE_NEW_ARRAY(arena, double, (size_t)count);
         if (!layer->input_scale) return TARE_NO_MEMORY;
         layer->input_channels = channels;
-        for (int64_t c = 0; c < channels; c++)
+        layer->input_entries = entries;
+        for (int64_t c = 0; c < count; c++)
             layer->input_scale[c] = 1;
     }
-    for (int64_t c = 0; c < channels; c++)
+    for (int64_t c = 0; c < count; c++)
         layer->input_scale[c] *= factors[c];
     return TARE_OK;
 }
@@ -65,8 +72,8 @@ static bool set_params(struct tare_qparams *out, double low, double high, const 
 }
 
 tare_status tare_quant_scaled_params(bool *found, struct tare_qparams *out, const struct tare_quant_work *work,
-                                     struct tare_edge observed, const struct tare_statistics *s, const double *scale,
-                                     const struct tare_quant_setting *setting) {
+                                     struct tare_edge observed, int64_t entry, const struct tare_statistics *s,
+                                     const double *scale, const struct tare_quant_setting *setting) {
     double low = 0, high = 0, new_low = 0, new_high = 0, chosen_low, chosen_high;
     for (int64_t c = 0; c < s->channels; c++) {
         if (!(s->channel_low[c] <= s->channel_high[c])) continue; /* saw nothing finite */
@@ -75,7 +82,8 @@ tare_status tare_quant_scaled_params(bool *found, struct tare_qparams *out, cons
         new_low = fmin(new_low, (double)s->channel_low[c] / scale[c]);
         new_high = fmax(new_high, (double)s->channel_high[c] / scale[c]);
     }
-    TARE_TRY(tare_quant_find_range(found, &chosen_low, &chosen_high, work->cache, work->ranges, observed, setting));
+    TARE_TRY(tare_quant_find_entry_range(found, &chosen_low, &chosen_high, work->cache, work->ranges, observed, entry,
+                                         setting));
     *found = *found && set_params(out, moved(chosen_low, low, new_low), moved(chosen_high, high, new_high), setting);
     return TARE_OK;
 }

@@ -22,9 +22,12 @@ struct tare_quant_ranges {
                               bool *found, double *low, double *high);
     /* The statistics of a tensor, for accuracy passes; NULL where it was not observed. The function may be NULL. */
     const struct tare_statistics *(*statistics)(void *arg, struct tare_edge edge);
-    /* The Hessian of a layer's input (calib/hessian.h), for accuracy passes; NULL where there is none. The function may
-     * be NULL. */
-    const struct tare_hessian *(*hessian)(void *arg, struct tare_edge edge, const struct tare_hessian_form *form);
+    /* The same for one entry of the tensor's counter. NULL: there are none by entry. */
+    const struct tare_statistics *(*entry_statistics)(void *arg, struct tare_edge edge, int64_t entry);
+    /* The Hessian of a layer's input (calib/hessian.h), for accuracy passes, of one entry (below 0: all); NULL where
+     * there is none. The function may be NULL. */
+    const struct tare_hessian *(*hessian)(void *arg, struct tare_edge edge, int64_t entry,
+                                          const struct tare_hessian_form *form);
 };
 
 enum { TARE_OUTCOME_SCALES = 8 };

@@ -580,6 +580,7 @@ tare_status tare_quant_replace(struct tare_edge *out, struct tare_emit *emit, st
 
 struct tare_edge tare_emit_shift(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge raw) {
     if (!layer->shift) return raw;
-    return tare_emit_binary(emit, "AddV2", "shifted", raw,
-                            tare_emit_channels(emit, "shift", layer, layer->shift, layer->product.columns));
+    return tare_emit_binary(
+        emit, "AddV2", "shifted", raw,
+        tare_emit_channels(emit, "shift", layer, layer->shift, tare_quant_channels(&layer->product)));
 }

@@ -269,6 +269,7 @@ static struct tare_edge emit_real_output(struct tare_emit *emit, const struct ta
     struct tare_edge y = tare_emit_cast(emit, "output/cast", sums, TARE_DT_FLOAT);
     y = tare_emit_binary(emit, "Mul", "output/mul", y,
                          tare_emit_channels(emit, "output/scale", layer, factors, n_factors));
+    y = tare_emit_shift(emit, layer, y);
     if (layer->activation != TARE_ACTIVATION_NONE)
         y = tare_emit_binary(emit, "Maximum", "output/relu", y, tare_emit_f32(emit, "output/zero", 0));
     if (layer->activation == TARE_ACTIVATION_RELU6)
@@ -306,7 +307,7 @@ static tare_status replace_output(struct tare_quant_work *work, struct tare_quan
     struct tare_edge y;
     const struct tare_qparams *expected;
     TARE_TRY(tare_quant_demanded(&expected, work, layer->output));
-    if (expected) {
+    if (expected && !layer->shift) {
         y = emit_integer_output(emit, work->arena, layer, sums, scales, n_scales, expected);
         TARE_TRY(emit->status);
         return tare_quant_share_integers(work, layer->output, y, expected); /* instead of quantizing themselves */

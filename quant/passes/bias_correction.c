@@ -14,16 +14,21 @@
 #include <math.h>
 
 /* Mean of the layer's input by input channel. NULL: not known. */
-static const double *input_means(struct tare_quant_work *work, const struct tare_quant_layer *layer,
+static const double *input_means(struct tare_quant_work *work, const struct tare_quant_layer *layer, int64_t matrix,
                                  int64_t *channels) {
-    const struct tare_statistics *s = tare_quant_input_statistics(work, layer);
+    const struct tare_quant_ranges *ranges = work->ranges;
+    const struct tare_statistics *s = tare_quant_input_statistics(work, layer), *own = NULL;
+    const double *scale = tare_quant_input_scale(layer, matrix);
     double *means, count;
-    if (!s || layer->product.batches != 1 || !tare_quant_has_input_channels(layer, s->channels)) return NULL;
+    if (!s || !tare_quant_has_input_channels(layer, s->channels)) return NULL;
+    if (tare_quant_hessian_count(layer) > 1 && ranges->entry_statistics)
+        own = ranges->entry_statistics(ranges->arg, layer->observed, matrix);
+    if (own && own->channels == s->channels && tare_statistics_elements(own)) s = own;
     if (!(means = TARE_NEW_ARRAY(work->arena, double, (size_t)s->channels))) return NULL;
     count = (double)tare_statistics_elements(s) / (double)s->channels;
     for (int64_t c = 0; c < s->channels; c++) {
         means[c] = count > 0 ? tare_exact_sum_value(&s->channel_sum[c]) / count : 0;
-        if (layer->input_scale) means[c] /= layer->input_scale[c];
+        if (scale) means[c] /= scale[c];
     }
     *channels = s->channels;
     return means;
@@ -31,23 +36,25 @@ static const double *input_means(struct tare_quant_work *work, const struct tare
 
 /* The mean of the inputs that each weight multiplies, including padding, if a pass requested Hessians: by group of
  * columns and row. NULL: none. */
-static const double *row_means(struct tare_quant_work *work, const struct tare_quant_layer *layer, int64_t *groups) {
+static const double *row_means(struct tare_quant_work *work, const struct tare_quant_layer *layer, int64_t matrix,
+                               int64_t *groups) {
     const struct tare_hessian *h =
-        tare_quant_passes_need_hessians(work->plan->passes) ? tare_quant_hessian(work, layer) : NULL;
+        tare_quant_passes_need_hessians(work->plan->passes) ? tare_quant_hessian(work, layer, matrix) : NULL;
+    const double *scale = tare_quant_input_scale(layer, matrix);
     double *means = h ? TARE_NEW_ARRAY(work->arena, double, (size_t)(h->groups * h->size)) : NULL;
     for (int64_t g = 0; means && g < h->groups; g++)
         for (int64_t r = 0; r < h->size; r++) {
             double *mean = &means[g * h->size + r];
             *mean = h->row_sums[g * h->stride + r] / (double)h->rows * h->step;
-            if (layer->input_scale) *mean /= layer->input_scale[tare_quant_hessian_channel(h, layer, g, r)];
+            if (scale) *mean /= scale[tare_quant_hessian_channel(h, layer, g, r)];
         }
     if (h) *groups = h->groups;
     return means;
 }
 
-/* Takes over `shift`. */
+/* Takes over `shift`. Layers of a loop have no bias of their own. */
 static void put_shift(struct tare_quant_layer *layer, double *shift) {
-    if (!layer->setting.method->takes_bias) {
+    if (!layer->setting.method->takes_bias || layer->selection) {
         layer->shift = shift;
         return;
     }
@@ -58,29 +65,42 @@ static void put_shift(struct tare_quant_layer *layer, double *shift) {
     layer->bias_real = shift;
 }
 
-static tare_status correct(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+/* Adds the correction of the columns of one matrix; *any: its means are known. */
+static tare_status correct_matrix(double *shift, bool *any, struct tare_quant_work *work,
+                                  struct tare_quant_layer *layer, int64_t matrix) {
     const struct tare_quantized_weight *weight = &layer->quantized;
-    const int64_t columns = layer->product.columns;
+    const int64_t columns = layer->product.columns, first = matrix * layer->product.rows * columns;
     int64_t channels = 0, groups = 0;
-    const double *rows = row_means(work, layer, &groups), *means = rows ? NULL : input_means(work, layer, &channels);
+    const double *rows = row_means(work, layer, matrix, &groups),
+                 *means = rows ? NULL : input_means(work, layer, matrix, &channels);
     const float *real;
     const int8_t *integers;
-    double *shift;
     if (!means && !rows) return TARE_OK;
+    *any = true;
     TARE_TRY(tare_quant_make_integers(work->arena, layer));
     TARE_TRY(tare_quant_make_real(layer));
-    shift = TARE_NEW_ARRAY(work->arena, double, (size_t)columns);
-    if (!shift) return TARE_NO_MEMORY;
-    real = TARE_CONST_DATA(float, &layer->real);
-    integers = TARE_CONST_DATA(int8_t, &weight->values);
+    real = TARE_CONST_DATA(float, &layer->real) + first;
+    integers = TARE_CONST_DATA(int8_t, &weight->values) + first;
     for (int64_t r = 0; r < layer->product.rows; r++)
         for (int64_t c = 0; c < columns; c++) {
-            double scale = weight->scales[tare_weight_scale_index(weight, 0, r, c)];
+            double scale = weight->scales[tare_weight_scale_index(weight, matrix, r, c)];
             double left = (double)real[r * columns + c] - scale * integers[r * columns + c];
             shift[c] += left * (rows ? rows[c / (columns / groups) * layer->product.rows + r]
                                      : means[tare_quant_input_channel(layer, channels, r, c)]);
         }
-    put_shift(layer, shift);
+    return TARE_OK;
+}
+
+static tare_status correct(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    const int64_t matrices = tare_quant_hessian_count(layer), columns = layer->product.columns;
+    double *shift;
+    bool any = false;
+    if (layer->product.batches != matrices) return TARE_OK;
+    shift = TARE_NEW_ARRAY(work->arena, double, (size_t)(matrices * columns));
+    if (!shift) return TARE_NO_MEMORY;
+    for (int64_t matrix = 0; matrix < matrices; matrix++)
+        TARE_TRY(correct_matrix(shift + matrix * columns, &any, work, layer, matrix));
+    if (any) put_shift(layer, shift);
     return TARE_OK;
 }
 

@@ -124,8 +124,8 @@ static void equalize(struct pair *pair) {
 static tare_status range_between(struct tare_quant_work *work, struct pair *pair) {
     struct tare_qparams params;
     bool found;
-    TARE_TRY(tare_quant_scale_input(work->arena, pair->second, pair->factors, pair->channels));
-    TARE_TRY(tare_quant_scaled_params(&found, &params, work, pair->first->output, pair->between, pair->factors,
+    TARE_TRY(tare_quant_scale_input(work->arena, pair->second, pair->factors, 1, pair->channels));
+    TARE_TRY(tare_quant_scaled_params(&found, &params, work, pair->first->output, -1, pair->between, pair->factors,
                                       &pair->second->setting));
     if (!found) return TARE_OK;
     pair->first->output_params = params;

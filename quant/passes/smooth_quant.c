@@ -12,6 +12,8 @@
 #include "quant/emit.h"
 #include "quant/layer.h"
 #include "quant/pass.h"
+#include "quant/selection/emit_selection.h"
+#include "quant/selection/entries.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,9 +28,10 @@ struct group {
     struct tare_quant_work *work;
     struct tare_edge edge;
     const struct tare_statistics *statistics;
+    int64_t entries; /* of the layers' loop, each with s of its own; 1: one for all */
     int64_t channels;
-    double *scale;                                     /* s by channel */
-    double *reach;                                     /* greatest magnitude of a channel's weights */
+    double *scale;                                     /* s by entry and channel */
+    double *reach;                                     /* greatest magnitude of a channel's weights, likewise */
     size_t n_layers;                                   /* that take part */
     struct tare_edge from[MOST_NODES], to[MOST_NODES]; /* copied nodes whose channels were divided */
     size_t n_copies;
@@ -59,19 +62,33 @@ static bool leads(const struct group *group, const struct tare_quant_layer *laye
 
 /* ---- factors ---- */
 
+/* Where the values of the entry begin that a matrix of the layer's weight belongs to. */
+static int64_t first_of(const struct group *group, const struct tare_quant_layer *layer, int64_t matrix) {
+    return group->entries > 1 ? matrix / (layer->product.batches / group->entries) * group->channels : 0;
+}
+
 static void widen_reach(struct group *group, const struct tare_quant_layer *layer) {
     const struct tare_quant_product *p = &layer->product;
     const float *w = TARE_CONST_DATA(float, &layer->real);
     for (int64_t b = 0; b < p->batches; b++)
         for (int64_t r = 0; r < p->rows; r++)
             for (int64_t k = 0; k < p->columns; k++, w++) {
-                double *reach = &group->reach[tare_quant_input_channel(layer, group->channels, r, k)];
+                double *reach =
+                    &group->reach[first_of(group, layer, b) + tare_quant_input_channel(layer, group->channels, r, k)];
                 *reach = fmax(*reach, fabs((double)*w));
             }
 }
 
-static double seen_magnitude(const struct group *group, const struct tare_quant_layer *leader, int64_t c) {
-    const struct tare_statistics *s = group->statistics;
+/* The statistics of an entry: those of all where no sample reached it. */
+static const struct tare_statistics *statistics_of(const struct group *group, const struct tare_quant_layer *layer,
+                                                   int64_t entry) {
+    const struct tare_quant_ranges *ranges = group->work->ranges;
+    const struct tare_statistics *s =
+        group->entries > 1 ? ranges->entry_statistics(ranges->arg, layer->observed, entry) : NULL;
+    return s && s->channels == group->channels && tare_statistics_elements(s) ? s : group->statistics;
+}
+
+static double seen_magnitude(const struct tare_statistics *s, const struct tare_quant_layer *leader, int64_t c) {
     if (!(s->channel_low[c] <= s->channel_high[c])) return 0;
     return fmax(fabs((double)s->channel_low[c]), fabs((double)s->channel_high[c])) /
            (leader->input_scale ? leader->input_scale[c] : 1);
@@ -83,10 +100,11 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* Median magnitude of the channels that are not always zero; 0 without any. `scratch`: one per channel. */
-static double median_magnitude(double *scratch, const struct group *group, const struct tare_quant_layer *leader) {
+static double median_magnitude(double *scratch, const struct group *group, const struct tare_statistics *s,
+                               const struct tare_quant_layer *leader) {
     size_t count = 0;
     for (int64_t c = 0; c < group->channels; c++) {
-        const double seen = seen_magnitude(group, leader, c);
+        const double seen = seen_magnitude(s, leader, c);
         if (seen > 0) scratch[count++] = seen;
     }
     qsort(scratch, count, sizeof *scratch, by_value);
@@ -96,12 +114,15 @@ static double median_magnitude(double *scratch, const struct group *group, const
 /* A channel that is zero in all samples (a rare category, a pixel at the border) counts as large as the median channel:
  * in other data it takes ordinary values, which a factor of another size would clip. 1 for channels that no weight
  * reads, and where all are zero. */
-static void choose_factors(struct group *group, const struct tare_quant_layer *leader, double alpha) {
-    const double median = median_magnitude(group->scale, group, leader);
+static void choose_factors(struct group *group, const struct tare_quant_layer *leader, int64_t entry, double alpha) {
+    const struct tare_statistics *s = statistics_of(group, leader, entry);
+    double *scale = group->scale + entry * group->channels;
+    const double *reach = group->reach + entry * group->channels;
+    const double median = median_magnitude(scale, group, s, leader);
     for (int64_t c = 0; c < group->channels; c++) {
-        const double seen = seen_magnitude(group, leader, c), most = seen > 0 ? seen : median;
-        const double factor = pow(most, alpha) / pow(group->reach[c], 1 - alpha);
-        group->scale[c] = most > 0 && group->reach[c] > 0 && isfinite(factor) ? fmin(fmax(factor, 1 / MOST), MOST) : 1;
+        const double seen = seen_magnitude(s, leader, c), most = seen > 0 ? seen : median;
+        const double factor = pow(most, alpha) / pow(reach[c], 1 - alpha);
+        scale[c] = most > 0 && reach[c] > 0 && isfinite(factor) ? fmin(fmax(factor, 1 / MOST), MOST) : 1;
     }
 }
 
@@ -111,7 +132,8 @@ static void multiply_rows(const struct group *group, struct tare_quant_layer *la
     for (int64_t b = 0; b < p->batches; b++)
         for (int64_t r = 0; r < p->rows; r++)
             for (int64_t k = 0; k < p->columns; k++, w++)
-                *w = (float)((double)*w * group->scale[tare_quant_input_channel(layer, group->channels, r, k)]);
+                *w = (float)((double)*w * group->scale[first_of(group, layer, b) +
+                                                       tare_quant_input_channel(layer, group->channels, r, k)]);
 }
 
 /* ---- dividing where the activation is made ---- */
@@ -232,22 +254,25 @@ static struct tare_edge divided(struct group *group, struct tare_emit *emit, str
     return out;
 }
 
-static struct tare_edge multiplied(struct group *group, struct tare_emit *emit) {
-    const struct tare_shape shape = tare_shape_make(1, (int)group->channels);
-    double *inverse = TARE_NEW_ARRAY(group->work->arena, double, (size_t)group->channels);
+static struct tare_edge multiplied(struct group *group, const struct tare_quant_layer *leader, struct tare_emit *emit) {
+    const struct tare_shape one = tare_shape_make(1, (int)group->channels),
+                            all = tare_shape_make(2, group->entries, group->channels);
+    double *inverse = TARE_NEW_ARRAY(group->work->arena, double, (size_t)(group->entries * group->channels));
+    struct tare_edge scale;
     if (!inverse) return fail(emit, TARE_NO_MEMORY);
-    for (int64_t c = 0; c < group->channels; c++)
+    for (int64_t c = 0; c < group->entries * group->channels; c++)
         inverse[c] = 1 / group->scale[c];
-    return tare_emit_binary(emit, "Mul", "smooth", tare_emit_float(emit, "smooth/float", group->edge),
-                            tare_emit_floats(emit, "smooth/scale", &shape, inverse));
+    scale = tare_emit_floats(emit, "smooth/scale", group->entries > 1 ? &all : &one, inverse);
+    if (group->entries > 1) scale = tare_emit_chosen(emit, "smooth/scale/chosen", leader->loop, scale);
+    return tare_emit_binary(emit, "Mul", "smooth", tare_emit_float(emit, "smooth/float", group->edge), scale);
 }
 
 /* ---- a group ---- */
 
 static tare_status replace_input(struct group *group, struct tare_quant_layer *leader, struct tare_edge *out) {
     struct tare_emit emit = { .graph = group->edge.node->graph, .prefix = leader->op->name };
-    *out = can_divide(group, group->edge, 0) && !tare_edge_constant(group->edge) ? divided(group, &emit, group->edge)
-                                                                                 : multiplied(group, &emit);
+    const bool folds = group->entries == 1 && can_divide(group, group->edge, 0) && !tare_edge_constant(group->edge);
+    *out = folds ? divided(group, &emit, group->edge) : multiplied(group, leader, &emit);
     return emit.status;
 }
 
@@ -259,10 +284,12 @@ static tare_status change_members(struct group *group, struct tare_quant_layer *
         bool found;
         if (!tare_edge_equal(layer->input, old) || !takes_part(work, layer)) continue;
         multiply_rows(group, layer);
-        TARE_TRY(tare_quant_scale_input(work->arena, layer, group->scale, group->channels));
-        if (layer->setting.method->needs_ranges)
-            TARE_TRY(tare_quant_scaled_params(&found, &layer->left_params, work, layer->observed, group->statistics,
+        TARE_TRY(tare_quant_scale_input(work->arena, layer, group->scale, group->entries, group->channels));
+        if (layer->setting.method->needs_ranges) {
+            TARE_TRY(tare_quant_scaled_params(&found, &layer->left_params, work, layer->observed, -1, group->statistics,
                                               layer->input_scale, &layer->setting));
+            TARE_TRY(tare_quant_scale_entries(work, layer));
+        }
         if (maker) {
             maker->output_params = layer->left_params;
         } else {
@@ -273,21 +300,36 @@ static tare_status change_members(struct group *group, struct tare_quant_layer *
     return TARE_OK;
 }
 
+/* The entries of a loop that all members choose their weights by: a factor may then differ from entry to entry. */
+static int64_t count_entries(const struct group *group, const struct tare_quant_layer *leader) {
+    const struct tare_quant_work *work = group->work;
+    if (!leader->loop || work->plan->shared_ranges || !work->ranges->entry_statistics) return 1;
+    for (size_t i = 0; i < work->n_layers; i++) {
+        const struct tare_quant_layer *layer = &work->layers[i];
+        if (is_member(group, layer) && (layer->input_scale || !layer->selection || layer->loop != layer->selection ||
+                                        layer->loop->count != leader->loop->count))
+            return 1;
+    }
+    return leader->loop->count;
+}
+
 static tare_status smooth(struct group *group, struct tare_quant_layer *leader, double alpha) {
     struct tare_quant_work *work = group->work;
     struct tare_quant_layer *maker;
     struct tare_edge input = group->edge;
-    group->scale = TARE_NEW_ARRAY(work->arena, double, 2 * (size_t)group->channels);
+    group->entries = count_entries(group, leader);
+    group->scale = TARE_NEW_ARRAY(work->arena, double, 2 * (size_t)(group->entries * group->channels));
     if (!group->scale) return TARE_NO_MEMORY;
-    group->reach = group->scale + group->channels;
+    group->reach = group->scale + group->entries * group->channels;
     for (size_t i = 0; i < work->n_layers; i++) {
         if (!is_member(group, &work->layers[i])) continue;
         TARE_TRY(tare_quant_own_real(&work->layers[i]));
         widen_reach(group, &work->layers[i]);
         group->n_layers++;
     }
-    choose_factors(group, leader, alpha);
-    maker = maker_of(group);
+    for (int64_t entry = 0; entry < group->entries; entry++)
+        choose_factors(group, leader, entry, alpha);
+    maker = group->entries == 1 ? maker_of(group) : NULL;
     if (maker)
         TARE_TRY(divide_columns(group, maker));
     else

@@ -1,5 +1,6 @@
 /* Ranges by iteration. */
 #include "quant/selection/entries.h"
+#include "calib/statistics.h"
 #include "graph/model.h"
 #include "quant/fake_quant.h"
 #include "quant/range_cache.h"
@@ -80,6 +81,29 @@ tare_status tare_quant_find_entries(const struct tare_quant_work *work, struct t
     layer->entries = TARE_NEW(work->arena, struct tare_quant_entries);
     if (!layer->entries) return TARE_NO_MEMORY;
     *layer->entries = entries;
+    return TARE_OK;
+}
+
+tare_status tare_quant_scale_entries(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    const struct tare_quant_ranges *ranges = work->ranges;
+    struct tare_quant_entries *entries;
+    layer->entries = NULL;
+    if (!layer->loop || !layer->weight || work->plan->shared_ranges || !ranges->find_entry || !ranges->entry_statistics)
+        return TARE_OK;
+    entries = TARE_NEW(work->arena, struct tare_quant_entries);
+    if (!entries) return TARE_NO_MEMORY;
+    *entries = (struct tare_quant_entries){ .by = layer->loop, .count = layer->loop->count };
+    entries->left = TARE_NEW_ARRAY(work->arena, struct tare_qparams, (size_t)entries->count);
+    if (!entries->left) return TARE_NO_MEMORY;
+    for (int64_t i = 0; i < entries->count; i++) {
+        const struct tare_statistics *s = ranges->entry_statistics(ranges->arg, layer->observed, i);
+        bool found;
+        entries->left[i] = layer->left_params;
+        if (!s || s->channels != layer->input_channels) continue;
+        TARE_TRY(tare_quant_scaled_params(&found, &entries->left[i], work, layer->observed, i, s,
+                                          tare_quant_input_scale(layer, i), &layer->setting));
+    }
+    layer->entries = entries;
     return TARE_OK;
 }
 

@@ -15,6 +15,9 @@ struct tare_quant_entries {
 /* Sets layer->entries, if the plan allows it and the ranges of its activations differ between iterations. */
 tare_status tare_quant_find_entries(const struct tare_quant_work *work,
                                     struct tare_quant_layer *layer) TARE_WARN_UNUSED;
+/* The same after the channels of its activation were divided (layer->input_scale). */
+tare_status tare_quant_scale_entries(const struct tare_quant_work *work,
+                                     struct tare_quant_layer *layer) TARE_WARN_UNUSED;
 /* What chooses the values of a layer's channels; NULL: there is one value for each. */
 struct tare_quant_selection *tare_quant_chooser(const struct tare_quant_layer *layer);
 bool tare_quant_same_entries(const struct tare_quant_entries *a, const struct tare_quant_entries *b);

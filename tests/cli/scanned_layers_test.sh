@@ -7,7 +7,7 @@ cd "$work" || exit 1
 # 64 rows with channels of different sizes
 awk 'BEGIN { srand(3); for (i = 0; i < 64 * 16; i++) printf " %.5f", (rand() - 0.4) * (1 + i % 16) / 4 }' >values
 "$TARE_TEST_HELPERS/op_model" array x.npy "float[64,16]$(cat values)" || fail "array"
-methods=weight_only,dynamic,static,static:activation_bits=16,weight_only:bits=4,static:two_inputs=true
+methods=weight_only,dynamic,static,static:activation_bits=16,weight_only:bits=4,static:two_inputs=true,static+smooth_quant,static+gptq
 for form in scanned unrolled; do
     "$tare" compare "$modules/layers_$form.jaxexport" --calibration-data x.npy --data x.npy --methods "$methods" \
         --min-elements 1 --wide --quiet >"$form" 2>err || fail "compare $form: $(cat err)"
@@ -16,7 +16,7 @@ for form in scanned unrolled; do
          part == 1 && $NF ~ /^[0-9]+$/ { sub(/ min_max/, ""); print $1, $column }
          part == 2 && /%/ { sub(/ min_max/, ""); for (i = 2; i <= NF; i++) if ($i ~ /%/) print $1, $i }' "$form" >"$form.numbers"
 done
-[ "$(wc -l <scanned.numbers)" = 14 ] || fail "numbers: $(cat scanned scanned.numbers)"
+[ "$(wc -l <scanned.numbers)" = 18 ] || fail "numbers: $(cat scanned scanned.numbers)"
 paste scanned.numbers unrolled.numbers >both
 awk '$1 != $3 { print "models: " $0 } /%/ && $2 + 0 < $4 - 2 { print "integers: " $0 }
      !/%/ && !/exact/ && !($2 + 0 >= $4 - 0.5) { print "dB: " $0 }' both >worse

@@ -63,7 +63,7 @@ static tare_status observe(void *arg, const struct tare_node *node, size_t outpu
 
 static tare_status observe_products(void *arg, const struct tare_node *node, size_t output,
                                     const struct tare_tensor *value) {
-    return tare_hessians_observe(((struct quantized_model *)arg)->calibration->hessians, node, output, value);
+    return tare_hessians_observe(((struct quantized_model *)arg)->calibration->hessians, node, output, -1, value);
 }
 
 static void look(struct quantized_model *m, tare_status (*fn)(void *arg, const struct tare_node *node, size_t output,

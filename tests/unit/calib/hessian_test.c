@@ -38,11 +38,11 @@ static struct tare_tensor numbers(int rank, const int64_t *dims, uint64_t seed, 
 static const struct tare_hessian *one(struct tare_hessians **set, const struct tare_hessian_form *form,
                                       const struct tare_tensor *value, double reach) {
     *set = tare_hessians_new();
-    mini_ok(tare_hessians_add(*set, x, form, reach));
+    mini_ok(tare_hessians_add(*set, x, -1, form, reach));
     assert_true(tare_hessians_want(*set, x.node, 0));
     assert_false(tare_hessians_want(*set, x.node, 1));
-    mini_ok(tare_hessians_observe(*set, x.node, 0, value));
-    return tare_hessians_find(*set, x, form);
+    mini_ok(tare_hessians_observe(*set, x.node, 0, -1, value));
+    return tare_hessians_find(*set, x, -1, form);
 }
 
 /* What the window's tap and channel `k` sees at an output position, by the definition of a convolution. */
@@ -124,7 +124,7 @@ static void groups__see_their_own_channels(void **state) {
                         fail_msg("group %d, sum %d, %d is %g, expected %g", (int)g, (int)i, (int)j, got, expected);
                 }
             }
-        assert_null(tare_hessians_find(sets[0], x, &whole));
+        assert_null(tare_hessians_find(sets[0], x, -1, &whole));
         for (int i = 0; i < 2; i++)
             tare_hessians_free(sets[i]);
         tare_tensor_reset(&value);
@@ -159,14 +159,14 @@ static void sums__do_not_depend_on_order_and_batches(void **state) {
     const struct tare_hessian *a = one(&together, &form, &value, 7), *b = NULL;
     (void)state;
     apart = tare_hessians_new();
-    mini_ok(tare_hessians_add(apart, x, &form, 7));
+    mini_ok(tare_hessians_add(apart, x, -1, &form, 7));
     for (int i = 8; i >= 0; i--) {
         struct tare_tensor part = numbers(4, single, 1, 1);
         memcpy(part.data, TARE_DATA(float, &value) + i * part.elements, (size_t)part.elements * sizeof(float));
-        mini_ok(tare_hessians_observe(apart, x.node, 0, &part));
+        mini_ok(tare_hessians_observe(apart, x.node, 0, -1, &part));
         tare_tensor_reset(&part);
     }
-    b = tare_hessians_find(apart, x, &form);
+    b = tare_hessians_find(apart, x, -1, &form);
     assert_int_equal(a->rows, b->rows);
     for (int64_t i = 0; i < a->size; i++)
         assert_memory_equal(&a->sums[i * a->stride + i], &b->sums[i * a->stride + i],
@@ -226,14 +226,14 @@ static void a_value_of_another_form__is_named(void **state) {
     struct tare_tensor value = numbers(3, dims, 1, 1);
     struct tare_hessians *set = tare_hessians_new();
     (void)state;
-    mini_ok(tare_hessians_add(set, x, &form, 1));
-    mini_fails(tare_hessians_observe(set, x.node, 0, &value),
+    mini_ok(tare_hessians_add(set, x, -1, &form, 1));
+    mini_fails(tare_hessians_observe(set, x.node, 0, -1, &value),
                "Placeholder 'x': an activation of 6 numbers is not of rows of 4");
-    assert_null(tare_hessians_find(set, x, &form)); /* nothing counted */
+    assert_null(tare_hessians_find(set, x, -1, &form)); /* nothing counted */
     tare_hessians_free(set);
     set = tare_hessians_new();
-    mini_ok(tare_hessians_add(set, x, &window, 1));
-    mini_fails(tare_hessians_observe(set, x.node, 0, &value), "does not fit the window");
+    mini_ok(tare_hessians_add(set, x, -1, &window, 1));
+    mini_fails(tare_hessians_observe(set, x.node, 0, -1, &value), "does not fit the window");
     tare_hessians_free(set);
     tare_tensor_reset(&value);
 }
