@@ -317,6 +317,7 @@ static tare_status revert_to_plain(struct tare_autotune_search *c, const char *a
     out->passes = "";
     out->db = out->plain_db;
     out->value = out->plain_value;
+    c->task_best = c->task_plain;
     for (size_t i = 0; i < out->count; i++) {
         struct tare_autotune_layer *layer = &out->layers[i];
         layer->algorithm = layer->method = layer->granularity = NULL;
@@ -346,6 +347,7 @@ static tare_status choose(struct tare_autotune_search *c) {
     c->task_last = c->task_best;
     if (c->best != c->plain && !tare_autotune_improves(c, c->out->db, c->plain, 0))
         TARE_TRY(revert_to_plain(c, algorithm));
+    tare_autotune_take_loss(c);
     return tare_autotune_variant(&c->out->variant, c, &c->out->arena);
 }
 

@@ -50,6 +50,7 @@ struct tare_autotune {
     double plain_db, db;                /* SQNR of the worst output: without and with all choices */
     const struct tare_measure *measure; /* of the task; NULL: the samples have no labels or expected values */
     double plain_value, value;          /* by that measure: without and with all choices */
+    double least_loss;                  /* of `value` against float in points, at least, at 95 %; NaN: not known */
     int64_t records;
     bool held_out;               /* the records were not used for calibration */
     int models;                  /* number of models that were measured */

@@ -170,3 +170,15 @@ void tare_autotune_keep(struct tare_autotune_search *c, double db) {
     c->task_best = c->task_last;
     if (c->out->measure) c->out->value = task_value(c, c->task_best);
 }
+
+void tare_autotune_take_loss(struct tare_autotune_search *c) {
+    const struct tare_comparison_row *rows = c->task_comparison.rows;
+    const struct tare_measure *measure = c->out->measure;
+    struct tare_paired paired;
+    c->out->least_loss = NAN;
+    if (!measure) return;
+    const struct tare_metrics *reference = tare_measured_of(&c->task_comparison, &rows[0]);
+    tare_measure_paired(&paired, measure, tare_measured_of(&c->task_comparison, &rows[c->task_best]), reference,
+                        TARE_TAIL_95);
+    c->out->least_loss = paired.low / tare_measure_point(measure, reference);
+}

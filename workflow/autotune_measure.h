@@ -38,5 +38,7 @@ tare_status tare_autotune_measure_float(struct tare_autotune_search *c) TARE_WAR
 bool tare_autotune_improves(const struct tare_autotune_search *c, double db, size_t other, double margin);
 /* Makes the last candidate the best one. */
 void tare_autotune_keep(struct tare_autotune_search *c, double db);
+/* Sets the loss of the best candidate against float. */
+void tare_autotune_take_loss(struct tare_autotune_search *c);
 
 #endif

@@ -1,5 +1,6 @@
 /* Runs float and quantized model on a few samples; see the header. */
 #include "workflow/quality_check.h"
+#include "base/strbuf.h"
 #include "convert/saved_model.h"
 #include "eval/model_inputs.h"
 #include "eval/verdict.h"
@@ -62,6 +63,21 @@ static tare_status measure(double *db, int64_t *records, const struct tare_graph
     return status == TARE_INTERRUPTED || status == TARE_NO_MEMORY ? status : tare_error_dismiss(status);
 }
 
+/* What --auto measured by the labels of the samples. */
+static tare_status check_loss(struct tare_quantized *out, struct tare_arena *arena, double margin) {
+    const struct tare_autotune *automatic = &out->automatic;
+    struct tare_strbuf loss = { 0 };
+    tare_status status;
+    if (!automatic->measure || !(automatic->least_loss > margin)) return TARE_OK;
+    tare_measure_put_points(&loss, automatic->measure, margin, 3);
+    status = tare_quant_add_warning(&out->report, arena,
+                                    "--auto loses more than %s on %lld samples (--max-drop with --eval keeps layers in "
+                                    "higher precision)",
+                                    tare_strbuf_text(&loss), (long long)automatic->records);
+    tare_strbuf_free(&loss);
+    return status;
+}
+
 tare_status tare_workflow_check_quality(struct tare_quantized *out, struct tare_arena *arena,
                                         const struct tare_graph_model *model, const struct tare_quantize_task *task) {
     double db = NAN;
@@ -71,6 +87,7 @@ tare_status tare_workflow_check_quality(struct tare_quantized *out, struct tare_
         db = out->automatic.db;
     else
         TARE_TRY(measure(&db, &records, model, task));
+    if (out->automatic.method) TARE_TRY(check_loss(out, arena, task->request->margin));
     if (!(db < TARE_VERDICT_DB)) return TARE_OK;
     return tare_quant_add_warning(
         &out->report, arena,

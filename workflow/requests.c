@@ -79,6 +79,7 @@ const struct tare_option tare_quantize_rows[] = {
               "percent" },
     { ROW("metric", CHOICE, metric), .choices = tare_metric_names, .fallback = "auto", .needs = "eval auto",
       .help = "measure that --max-drop applies to; auto: inferred from the labels or expected values" },
+    TARE_MARGIN_OPTION(struct tare_quantize_request, margin, "auto"),
     { ROW("write-recipe", STRING, write_recipe), .placeholder = "FILE",
       .help = "also write the plan as a recipe, with the rules that --auto or a target search produced" },
     { ROW("allow-unquantized", FLAG, allow_unquantized), .help = "write the model even if no op could be quantized" },

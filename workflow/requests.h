@@ -55,6 +55,7 @@ struct tare_quantize_request {
     struct tare_option_list eval;
     const char *label, *target_key, *write_recipe;
     int metric; /* 0: inferred, else 1 + enum tare_measure_kind */
+    double margin;
     bool allow_unquantized;
 };
 extern const struct tare_option tare_quantize_rows[];

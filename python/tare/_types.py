@@ -94,6 +94,7 @@ class QuantizeOptions(_Layers, _Target, total=False):
     label: str
     target: str
     metric: MetricName
+    margin: float
 
 
 class CompareOptions(_Layers, _Target, total=False):

@@ -278,6 +278,26 @@ static void slower_model__is_recommended_for_its_size_only(void **state) {
         "; weights 2.0 times smaller, but slower than float by the estimate (1.3 µs, float 1 µs): for its size only");
 }
 
+/* The companion of a row is not recommended, and its sentence says what bfloat16 costs. */
+static void companion__shows_what_bfloat16_costs(void **state) {
+    (void)state;
+    open_fixture(2);
+    label(0, 5000, 4500, 0, 0);
+    label(1, 5000, 4500, 3, 4);
+    label(2, 5000, 4500, 3, 4);
+    f.rows[2].method = "static+bfloat16";
+    f.rows[2].companion = true;
+    f.metrics[1].noise = 0.00263; /* 25.80 dB */
+    f.metrics[2].noise = 0.0107;
+    expect_row(1);
+    assert_int_equal(tare_verdict_of(&f.c).compared, 1);
+    expect_part(". bfloat16 costs static 6.1 dB (SQNR 19.71 instead of 25.80 dB): convert with 'bfloat16_optimization: "
+                "DISABLED' to avoid that");
+    f.metrics[2].noise = 0.003;
+    expect_part("; weights 1.1 times smaller");
+    assert_true(tare_worst_sqnr_db(NULL, &f.c, &f.metrics[2]) > 25);
+}
+
 static void each_worse__is_said(void **state) {
     (void)state;
     open_fixture(2);
@@ -481,6 +501,7 @@ int main(void) {
         cmocka_unit_test(competitors__are_compared_with_each_other),
         cmocka_unit_test(dominated_model__is_not_recommended),
         cmocka_unit_test(slower_model__is_recommended_for_its_size_only),
+        cmocka_unit_test(companion__shows_what_bfloat16_costs),
         cmocka_unit_test(each_worse__is_said),
         cmocka_unit_test(without_labels__decibels_decide),
         cmocka_unit_test(given_model__names_outputs_that_cannot_be_compared),
