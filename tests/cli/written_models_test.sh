@@ -73,6 +73,11 @@ expect 1 "has as many rows as node 'StatefulPartitionedCall/SegmentMean' (Segmen
     "$tare" convert "$models/segments" "$work/segments" --quiet --tpu_functions auto "--converter_options_string=$batches"
 absent "$work/segments"
 
+# Values that were read from the variables to which they are assigned.
+written state convert keras_on_jax --tpu_functions auto "--converter_options_string=$batches"
+"$tare" inspect "$work/state" --ops >"$work/stdout" 2>&1 || fail "inspect: $?"
+! grep -qw AssignVariableOp "$work/stdout" || fail "state is assigned: $(cat "$work/stdout")"
+
 expect 1 "is compiled by XLA (jit_compile), which has no kernel of the hybrid ops" \
     "$tare" quantize "$models/compiled" "$work/compiled" --quiet --method dynamic --op-set uniform_quantized --min-elements 1
 absent "$work/compiled"

@@ -179,8 +179,18 @@ def segments(path):
     save(path, module, module.f)
 
 
+def keras_on_jax(path):
+    """The function returns the moving averages that it was given, and they are assigned to their variables: only with
+    KERAS_BACKEND=jax."""
+    import keras
+    keras.utils.set_random_seed(1)
+    x = keras.Input((WIDTH,), name="x")
+    keras.Model(x, keras.layers.BatchNormalization()(keras.layers.Dense(4)(x))).export(path, verbose=False)
+
+
 MODELS = [keras3_export, strings, function_of_a_lambda, colocated, custom_gradient, implementations,
-          implements_an_op, traced_before_saving, stored_tables, looked_up_strings, segments, compiled]
+          implements_an_op, traced_before_saving, stored_tables, looked_up_strings, segments, compiled] + (
+    [keras_on_jax] if os.environ.get("KERAS_BACKEND") == "jax" else [])
 
 if __name__ == "__main__":
     for write in MODELS:

@@ -27,3 +27,29 @@ def keras_on_jax_recurrent(folder: str, random: np.random.Generator) -> dict[str
     x = keras.Input((6, 8), name="x")
     y = layers.GRU(8)(layers.Bidirectional(layers.LSTM(12, return_sequences=True))(x))
     return export(keras.Model(x, layers.Dense(3)(y)), folder, random, (2, 6, 8))
+
+
+@model()
+def keras_on_jax_nested(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    """Moving averages that are returned unchanged, of a network that is used twice."""
+    inner = keras.Input((8,), name="inner")
+    encoder = keras.Model(inner, layers.BatchNormalization()(layers.Dense(8)(inner)))
+    a, b = keras.Input((8,), name="a"), keras.Input((8,), name="b")
+    outputs = {"distance": encoder(a) - encoder(b), "score": layers.Dense(1)(encoder(a))}
+    return export(keras.Model({"a": a, "b": b}, outputs), folder, random, (2, 8), (2, 8))
+
+
+@model()
+def keras_on_jax_attention_with_dropout(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    """A seed that no layer draws from at inference."""
+    x = keras.Input((5, 16), name="x")
+    y = layers.LayerNormalization()(x + layers.MultiHeadAttention(2, 8, dropout=0.3)(x, x))
+    return export(keras.Model(x, layers.Dense(2)(layers.Dropout(0.2)(y))), folder, random, (2, 5, 16))
+
+
+@model(refuses={"convert/batching": "has shape [2], whatever the batch size"})
+def keras_on_jax_recurrent_dropout(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    """A seed that a layer draws from at inference, too."""
+    x = keras.Input((5, 8), name="x")
+    y = layers.LSTM(8, dropout=0.2, recurrent_dropout=0.1)(x)
+    return export(keras.Model(x, layers.Dense(2)(y)), folder, random, (2, 5, 8))

@@ -141,6 +141,34 @@ def table_that_changes(folder: str, random: np.random.Generator) -> dict[str, li
 
 
 @model()
+def tables_of_vectors_and_empty_ones(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    module = Layers(random, (4, 4))
+    module.vectors = tf.lookup.experimental.MutableHashTable(tf.string, tf.float32, [0.0, 0.0, 0.0, 1.0])
+    module.vectors.insert(tf.constant(["a", "b"]), tf.constant(floats(random, 2, 4)))
+    module.empty = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -1)
+
+    def serve(words: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"y": module.vectors.lookup(words) @ module.w0, "n": module.empty.lookup(tf.cast(tf.strings.length(words), tf.int64))}
+
+    module.serve = traced(serve, Spec([None], tf.string, name="words"))
+    save(module, folder, module.serve)
+    return {SERVING: [{"words": np.array([b"a", word], dtype=object)} for word in (b"b", b"c")]}
+
+
+@model()
+def embedding_of_sparse_ids(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    """Numbers of rows that values decide: of the nonzero ids, and of the different ones among them."""
+    module = Layers(random, (20, 16), (16, 4))
+
+    def serve(ids: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"y": tf.nn.embedding_lookup_sparse(module.w0, tf.sparse.from_dense(ids), None, combiner="mean") @ module.w1}
+
+    module.serve = traced(serve, Spec([None, 4], tf.int64, name="ids"))
+    save(module, folder, module.serve)
+    return {SERVING: [{"ids": np.array([[1, 0, 3, 0], [5, 2, 0, index]])} for index in range(1, 4)]}
+
+
+@model()
 def images_augmented_on_the_cpu(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
     module = Layers(random, (3, 3, 3, 8), (8, 4))
 

@@ -1,0 +1,136 @@
+/* Following assigned values back to the variables that they were read from. */
+#include "graph/self_assignments.h"
+#include "graph/bindings.h"
+#include "graph/calls.h"
+#include "graph/op.h"
+
+enum { LONGEST_WAY = 256, DEEPEST_CALL = 16 };
+
+static bool is_assignment(const struct tare_node *node) {
+    return !node->dead && tare_node_is(node, "AssignVariableOp") && node->n_inputs == 2;
+}
+
+/* The edge that `edge` passes on, in the same graph: through Identity and IdentityN, and through calls of functions
+ * that return an argument unchanged. */
+static tare_status origin_of(struct tare_edge *edge, struct tare_arena *arena, int depth) {
+    for (int steps = 0; steps < LONGEST_WAY && !tare_node_is_arg(edge->node); steps++) {
+        struct tare_node *node = edge->node;
+        struct tare_call_site site;
+        struct tare_edge inside;
+        if (tare_node_is(node, "Identity") || tare_node_is(node, "IdentityN")) {
+            *edge = node->inputs[edge->index];
+            continue;
+        }
+        TARE_TRY(tare_call_site(&site, arena, node));
+        if (site.kind != TARE_CALL_PLAIN || depth == DEEPEST_CALL || (size_t)edge->index >= site.callees[0]->n_returns)
+            return TARE_OK;
+        inside = site.callees[0]->returns[edge->index].edge;
+        TARE_TRY(origin_of(&inside, arena, depth + 1));
+        if (!tare_node_is_arg(inside.node) || site.first + inside.node->position >= node->n_inputs) return TARE_OK;
+        *edge = node->inputs[site.first + inside.node->position];
+    }
+    return TARE_OK;
+}
+
+/* *out: the variable that the assignment gives its own value; NULL: another value, or it is not known. */
+static tare_status own_variable(struct tare_variable **out, struct tare_arena *arena,
+                                const struct tare_bindings *bindings, const struct tare_node *assignment) {
+    struct tare_variable *variable = tare_bindings_variable(bindings, assignment->inputs[0], NULL);
+    struct tare_edge value = assignment->inputs[1];
+    *out = NULL;
+    TARE_TRY(origin_of(&value, arena, 0));
+    if (variable && tare_node_is(value.node, "ReadVariableOp") &&
+        tare_bindings_variable(bindings, value.node->inputs[0], NULL) == variable)
+        *out = variable;
+    return TARE_OK;
+}
+
+struct finder {
+    struct tare_graph_model *model;
+    struct tare_arena arena;
+    struct tare_bindings *bindings;
+    bool *live;                /* functions that signatures or aliases reach */
+    struct tare_node **found;  /* assignments */
+    struct tare_variable **of; /* their variables */
+    size_t count;
+    bool *written; /* by variable: otherwise, too */
+};
+
+static size_t number_of(const struct finder *f, const struct tare_variable *variable) {
+    return (size_t)(variable - f->model->variables);
+}
+
+static void note_write(struct finder *f, const struct tare_node *node) {
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        const struct tare_variable *variable;
+        if (tare_dtype_base(tare_edge_dtype(node->inputs[i])) != TARE_DT_RESOURCE) continue;
+        variable = tare_bindings_variable(f->bindings, node->inputs[i], NULL);
+        if (variable)
+            f->written[number_of(f, variable)] = true;
+        else
+            for (size_t v = 0; v < f->model->n_variables; v++)
+                f->written[v] |= tare_bindings_is_mixed(f->bindings, &f->model->variables[v]);
+    }
+}
+
+static tare_status visit(struct finder *f, struct tare_node *node) {
+    struct tare_variable *own = NULL;
+    struct tare_node **found;
+    struct tare_variable **of;
+    if (node->dead || !node->def || !node->def->row || !(node->def->row->flags & TARE_OP_WRITES)) return TARE_OK;
+    if (node->def->row->flags & TARE_OP_CONTROL) return TARE_OK; /* the functions that it calls are visited */
+    if (is_assignment(node)) TARE_TRY(own_variable(&own, &f->arena, f->bindings, node));
+    if (!own) return note_write(f, node), TARE_OK;
+    found = tare_arena_append(&f->arena, f->found, f->count, sizeof *found);
+    of = tare_arena_append(&f->arena, f->of, f->count, sizeof *of);
+    if (!found || !of) return TARE_NO_MEMORY;
+    found[f->count] = node;
+    of[f->count++] = own;
+    f->found = found;
+    f->of = of;
+    return TARE_OK;
+}
+
+static tare_status find(struct finder *f) {
+    const struct tare_graph_model *model = f->model;
+    f->written = TARE_NEW_ARRAY(&f->arena, bool, model->n_variables + 1);
+    if (!f->written) return TARE_NO_MEMORY;
+    TARE_TRY(tare_model_reachable_functions(&f->live, &f->arena, model, true));
+    TARE_TRY(tare_bindings_new(&f->bindings, model));
+    for (size_t g = 0; g < model->n_functions; g++)
+        for (size_t i = 0; f->live[g] && i < model->functions[g]->n_nodes; i++)
+            TARE_TRY(visit(f, model->functions[g]->nodes[i]));
+    return TARE_OK;
+}
+
+static tare_status become_no_op(struct tare_node *node) {
+    const bool both[] = { true, true };
+    tare_node_remove_inputs(node, 0, both, 2);
+    while (node->n_attrs)
+        tare_node_remove_attr(node, node->attrs[0].name);
+    node->op = "NoOp";
+    node->def = tare_ops_find(node->graph->model->ops, node->op);
+    return tare_node_resolve(node);
+}
+
+static bool has_assignments(const struct tare_graph_model *model) {
+    for (size_t g = 0; g < model->n_functions; g++)
+        for (size_t i = 0; i < model->functions[g]->n_nodes; i++)
+            if (is_assignment(model->functions[g]->nodes[i])) return true;
+    return false;
+}
+
+tare_status tare_model_remove_self_assignments(struct tare_graph_model *model, size_t *removed) {
+    struct finder f = { .model = model };
+    tare_status status;
+    if (!model->n_variables || !has_assignments(model)) return TARE_OK;
+    status = find(&f);
+    for (size_t i = 0; i < f.count && status == TARE_OK; i++) {
+        if (f.written[number_of(&f, f.of[i])]) continue;
+        status = become_no_op(f.found[i]);
+        if (removed) ++*removed;
+    }
+    tare_bindings_free(f.bindings);
+    tare_arena_free(&f.arena);
+    return status;
+}
