@@ -24,7 +24,7 @@ size=$(stat -c %s "$wheel")
 [ "$size" -le 25000000 ] || { echo "wheel.sh: the wheel has $size bytes (expected at most 25 MB)" >&2; exit 1; }
 PATH=$tools/bin:$PATH
 auditwheel show "$wheel" >"$tree/auditwheel.txt"
-tr '\n' ' ' <"$tree/auditwheel.txt" | grep -qE 'constrains the platform tag to +"manylinux_2_28_' || { cat "$tree/auditwheel.txt" >&2; exit 1; }
+grep -qE 'constrains the platform tag to +"manylinux_2_28_' <<<"$(tr '\n' ' ' <"$tree/auditwheel.txt")" || { cat "$tree/auditwheel.txt" >&2; exit 1; }
 abi3audit --strict --assume-minimum-abi3 3.9 "$wheel"
 twine check --strict "$out"/*
 check-wheel-contents "$wheel"

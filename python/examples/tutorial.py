@@ -2,7 +2,7 @@
 # # From a NumPy data set to a model for Cloud TPU
 #
 # The model recognizes ten glyphs in images of 28 × 28 pixels. Run the cells from the root of a checkout, as a notebook
-# (`jupytext --to ipynb tutorial.py`) or as a script: `python3 python/examples/tutorial.py`.
+# (`examples/tutorial.ipynb`) or as a script: `python3 python/examples/tutorial.py`.
 
 # %%
 import importlib.util
