@@ -66,6 +66,7 @@ class _Layers(TypedDict, total=False):
     depthwise: bool
     two_inputs: bool
     integer_adds: bool
+    shared_ranges: bool
     min_elements: int
     rule: Union[str, Sequence[str]]
 
