@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct tare_algorithm *const rows[] = {
-    &tare_algorithm_min_max, &tare_algorithm_average_min_max, &tare_algorithm_percentile, &tare_algorithm_entropy,
-    &tare_algorithm_mse,     &tare_algorithm_mse_symmetric,
-};
+#define ROW(name) &tare_algorithm_##name,
+#define NAME(name) #name,
+static const struct tare_algorithm *const rows[] = { TARE_ALGORITHMS(ROW) };
+const char *const tare_algorithm_names[] = { TARE_ALGORITHMS(NAME) NULL };
 enum { ROWS = sizeof rows / sizeof *rows };
 
 const struct tare_algorithm *const *tare_algorithm_list(size_t *count) {
@@ -26,7 +26,7 @@ const struct tare_algorithm *const *tare_algorithm_list(size_t *count) {
 }
 
 static const struct tare_algorithm *row_of(const struct tare_algorithm_choice *choice) {
-    return choice->row ? choice->row : &tare_algorithm_min_max;
+    return choice->row ? choice->row : rows[0];
 }
 
 static bool is_called(const struct tare_algorithm *row, const char *name, size_t size) {
@@ -38,15 +38,12 @@ static bool is_called(const struct tare_algorithm *row, const char *name, size_t
 }
 
 static tare_status unknown_algorithm(const char *name, size_t size) {
-    const char *names[ROWS + 1] = { NULL };
     struct tare_strbuf all = { 0 };
-    for (size_t i = 0; i < ROWS; i++) {
-        names[i] = rows[i]->name;
-        tare_strbuf_printf(&all, "%s%s", i ? ", " : "", rows[i]->name);
-    }
+    for (size_t i = 0; i < ROWS; i++)
+        tare_strbuf_printf(&all, "%s%s", i ? ", " : "", tare_algorithm_names[i]);
     char given[64];
     snprintf(given, sizeof given, "%.*s", (int)(size < sizeof given ? size : sizeof given - 1), name);
-    const char *near = tare_nearest_name(given, names);
+    const char *near = tare_nearest_name(given, tare_algorithm_names);
     tare_status status =
         near ? TARE_FAIL(TARE_USAGE, "unknown algorithm '%s' (did you mean '%s'?)", given, near)
              : TARE_FAIL(TARE_USAGE, "unknown algorithm '%s' (known: %s)", given, tare_strbuf_text(&all));

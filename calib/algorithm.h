@@ -50,8 +50,9 @@ tare_status tare_algorithm_parse_list(struct tare_algorithm_choice *out, size_t 
 void tare_algorithm_print(struct tare_strbuf *out, const struct tare_algorithm_choice *choice);
 /* Whether both are the same algorithm with the same parameters. */
 bool tare_algorithm_equal(const struct tare_algorithm_choice *a, const struct tare_algorithm_choice *b);
-/* The rows, in the order of documentation. */
+/* The rows, in the order of documentation, and their names, terminated by NULL. */
 const struct tare_algorithm *const *tare_algorithm_list(size_t *count);
+extern const char *const tare_algorithm_names[];
 
 /* The clipping range; with scheme->symmetric it is symmetric. TARE_NOT_FOUND if the tensor has no finite values. */
 tare_status tare_algorithm_range(struct tare_range *out, const struct tare_algorithm_choice *choice,

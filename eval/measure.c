@@ -5,20 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-/* By kind. */
-static const struct tare_measure_row *const rows[] = {
-    [TARE_MEASURE_TOP1] = &tare_measure_top1,
-    [TARE_MEASURE_AUC] = &tare_measure_auc,
-    [TARE_MEASURE_MAE] = &tare_measure_mae,
-    [TARE_MEASURE_RMSE] = &tare_measure_rmse,
-    [TARE_MEASURE_R2] = &tare_measure_r2,
-    [TARE_MEASURE_IOU] = &tare_measure_iou,
-    [TARE_MEASURE_PIXEL_ACCURACY] = &tare_measure_pixel_accuracy,
-    [TARE_MEASURE_SEQUENCE] = &tare_measure_sequence,
-    [TARE_MEASURE_PSNR] = &tare_measure_psnr,
-    [TARE_MEASURE_SSIM] = &tare_measure_ssim,
-    [TARE_MEASURE_SQNR] = &tare_measure_sqnr,
-};
+#define ROW(kind, name) &tare_measure_##name,
+#define NAME(kind, name) #name,
+static const struct tare_measure_row *const rows[] = { TARE_EACH_MEASURE(ROW) }; /* by kind */
+const char *const tare_metric_names[] = { "auto", TARE_EACH_MEASURE(NAME) NULL };
 static const struct tare_measure accuracy = { "accuracy", "accuracy", " %", false, TARE_MEASURE_TOP1 };
 
 tare_status tare_measure_read(int *metric, const char *name) {

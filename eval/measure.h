@@ -11,21 +11,27 @@
 #include "eval/comparison.h"
 #include "eval/significance.h"
 
+/* Kind, and name of --metric and of the file in eval/measures/. */
+#define TARE_EACH_MEASURE(X)                                                                                           \
+    X(TOP1, top1)                                                                                                      \
+    X(AUC, auc)                                                                                                        \
+    X(MAE, mae)                                                                                                        \
+    X(RMSE, rmse)                                                                                                      \
+    X(R2, r2)                                                                                                          \
+    X(IOU, iou)                                                                                                        \
+    X(PIXEL_ACCURACY, pixel_accuracy)                                                                                  \
+    X(SEQUENCE, sequence)                                                                                              \
+    X(PSNR, psnr)                                                                                                      \
+    X(SSIM, ssim)                                                                                                      \
+    X(SQNR, sqnr)
+#define TARE_MEASURE_KIND(kind, name) TARE_MEASURE_##kind,
 enum tare_measure_kind {
-    TARE_MEASURE_TOP1,
-    TARE_MEASURE_AUC,
-    TARE_MEASURE_MAE,
-    TARE_MEASURE_RMSE,
-    TARE_MEASURE_R2,
-    TARE_MEASURE_IOU,
-    TARE_MEASURE_PIXEL_ACCURACY,
-    TARE_MEASURE_SEQUENCE,
-    TARE_MEASURE_PSNR,
-    TARE_MEASURE_SSIM,
-    TARE_MEASURE_SQNR,
-    TARE_MEASURE_CUSTOM, /* the caller's metric; not a name for --metric */
+    TARE_EACH_MEASURE(TARE_MEASURE_KIND) TARE_MEASURE_CUSTOM, /* the caller's metric; not a name for --metric */
     TARE_MEASURES
 };
+#undef TARE_MEASURE_KIND
+/* "auto", then the names by kind; terminated by NULL. */
+extern const char *const tare_metric_names[];
 
 struct tare_measure {
     const char *name;  /* in running text: "top-1", "mean absolute error" */

@@ -19,8 +19,8 @@ struct tare_measure_row {
     const char *guess;                                    /* how, in running text */
 };
 
-extern const struct tare_measure_row tare_measure_top1, tare_measure_auc, tare_measure_mae, tare_measure_rmse,
-    tare_measure_r2, tare_measure_iou, tare_measure_pixel_accuracy, tare_measure_sequence, tare_measure_psnr,
-    tare_measure_ssim, tare_measure_sqnr;
+#define TARE_MEASURE_EXTERN(kind, name) extern const struct tare_measure_row tare_measure_##name;
+TARE_EACH_MEASURE(TARE_MEASURE_EXTERN)
+#undef TARE_MEASURE_EXTERN
 
 #endif

@@ -29,10 +29,16 @@ struct tare_quant_pass {
     tare_status (*run)(struct tare_quant_work *work, const struct tare_quant_pass *self);
 };
 
-extern const struct tare_quant_pass tare_quant_pass_equalization, tare_quant_pass_smooth_quant,
-    tare_quant_pass_weight_clipping, tare_quant_pass_gptq, tare_quant_pass_bias_correction;
-/* Every pass, in the order of execution, which does not depend on the order of the request; terminated by NULL. */
+/* The passes in the order of execution, which does not depend on the order of the request: those that change the
+ * floats, then the scales, then the integers, then what rounding left. */
+#define TARE_QUANT_PASSES(X) X(equalization) X(smooth_quant) X(weight_clipping) X(gptq) X(bias_correction)
+#define TARE_QUANT_PASS_ROW(name) extern const struct tare_quant_pass tare_quant_pass_##name;
+TARE_QUANT_PASSES(TARE_QUANT_PASS_ROW)
+#undef TARE_QUANT_PASS_ROW
+
+/* Every pass, and their names; both in that order and terminated by NULL. */
 extern const struct tare_quant_pass *const tare_quant_passes[];
+extern const char *const tare_quant_pass_names[];
 /* By name; NULL when there is none. */
 const struct tare_quant_pass *tare_quant_pass_find(const char *name);
 

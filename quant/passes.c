@@ -9,14 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct tare_quant_pass *const tare_quant_passes[] = {
-    &tare_quant_pass_equalization, /* change the floats */
-    &tare_quant_pass_smooth_quant,
-    &tare_quant_pass_weight_clipping, /* then the scales */
-    &tare_quant_pass_gptq,            /* then the integers */
-    &tare_quant_pass_bias_correction, /* then what rounding left */
-    NULL,
-};
+#define ROW(name) &tare_quant_pass_##name,
+#define NAME(name) #name,
+const struct tare_quant_pass *const tare_quant_passes[] = { TARE_QUANT_PASSES(ROW) NULL };
+const char *const tare_quant_pass_names[] = { TARE_QUANT_PASSES(NAME) NULL };
 enum { N_PASSES = sizeof tare_quant_passes / sizeof *tare_quant_passes - 1 };
 
 const struct tare_quant_pass *tare_quant_pass_find(const char *name) {
@@ -26,15 +22,11 @@ const struct tare_quant_pass *tare_quant_pass_find(const char *name) {
 }
 
 static tare_status unknown(const char *name) {
-    const char *known[N_PASSES + 1] = { NULL };
+    const char *nearest = tare_nearest_name(name, tare_quant_pass_names);
     struct tare_strbuf list = { 0 };
-    const char *nearest;
     tare_status status;
-    for (size_t i = 0; i < N_PASSES; i++) {
-        known[i] = tare_quant_passes[i]->name;
-        tare_strbuf_printf(&list, "%s%s", i ? ", " : "", known[i]);
-    }
-    nearest = tare_nearest_name(name, known);
+    for (size_t i = 0; i < N_PASSES; i++)
+        tare_strbuf_printf(&list, "%s%s", i ? ", " : "", tare_quant_pass_names[i]);
     status = nearest
                  ? TARE_FAIL(TARE_USAGE, "there is no accuracy pass '%s' (did you mean '%s'?)", name, nearest)
                  : TARE_FAIL(TARE_USAGE, "there is no accuracy pass '%s' (known: %s)", name, tare_strbuf_text(&list));

@@ -125,15 +125,9 @@ static const char *const activation_bits[] = { "8", "16", NULL };
 /* For completion only. */
 static const char *const methods[] = { "float", "static", "dynamic", "weight_only", "int8",
                                        "w8a16", "w4a8",   "int4",    NULL };
-static const char *const algorithms[] = { "min_max", "average_min_max", "percentile", "entropy",
-                                          "mse",     "mse_symmetric",   NULL };
-static const char *const granularities[] = {
+const char *const tare_quant_granularity_names[] = {
     "per_channel", "per_tensor", "per_block:32", "per_block:64", "per_block:128", "per_block:256", NULL
 };
-static const char *const passes[] = {
-    "equalization", "smooth_quant", "weight_clipping", "gptq", "bias_correction", NULL
-};
-
 #define AT(member) offsetof(struct tare_quant_setting, member)
 #define ROW(row_name, row_kind, member)                                                                                \
     .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = AT(member), .given = AT(given)
@@ -148,15 +142,16 @@ const struct tare_option tare_quant_setting_rows[] = {
     { ROW("bits", INT, bits), .fallback = "8", .choices = weight_bits,
       .help = "bit width of weights; 4-bit weights are packed two to a byte" },
     { ROW("granularity", READ, granularity), .size = AT(block) + sizeof(int64_t) - AT(granularity),
-      .read = read_granularity, .print = put_granularity, .words = granularities, .fallback = "per_channel",
-      .placeholder = "G", .fallback_text = "per_channel; per_tensor with --op-set uniform_quantized",
+      .read = read_granularity, .print = put_granularity, .words = tare_quant_granularity_names,
+      .fallback = "per_channel", .placeholder = "G",
+      .fallback_text = "per_channel; per_tensor with --op-set uniform_quantized",
       .help = "weight quantization granularity: per_tensor, per_channel, or per_block:N with N = 32, 64, 128 or 256 "
               "input rows (weight_only)" },
     { ROW("full-range", FLAG, full_range),
       .help = "use the full integer range for weights, -128 … 127 (4 bits: -8 … 7), instead of -127 … 127" },
     { ROW("symmetric", FLAG, symmetric), .help = "use symmetric activation ranges" },
     { ROW("algorithm", READ, algorithm), .size = sizeof(struct tare_algorithm_choice), .read = read_algorithm,
-      .print = put_algorithm, .words = algorithms, .fallback = "min_max", .placeholder = "A",
+      .print = put_algorithm, .words = tare_algorithm_names, .fallback = "min_max", .placeholder = "A",
       .help = "calibration algorithm that chooses activation ranges: min_max, average_min_max, percentile[:p=99.99], "
               "entropy, mse, …" },
     { ROW("activation-bits", INT, activation_bits), .choices = activation_bits,
@@ -167,14 +162,14 @@ const struct tare_option tare_quant_setting_rows[] = {
 #undef ROW
 #undef AT
 
+#define LISTED(name) #name ", "
 #define AT(member) offsetof(struct tare_quant_plan, member)
 #define ROW(row_name, row_kind, member)                                                                                \
     .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = AT(member), .given = AT(given)
 const struct tare_option tare_plan_rows[] = {
     TARE_OPTION_NESTED(struct tare_quant_plan, setting, tare_quant_setting_rows),
-    { ROW("passes", STRING, pass_names), .words = passes, .placeholder = "P,…",
-      .help = "accuracy passes to run: equalization, smooth_quant[:alpha=0.5], weight_clipping, gptq[:damp=0.01], "
-              "bias_correction" },
+    { ROW("passes", STRING, pass_names), .words = tare_quant_pass_names, .placeholder = "P,…",
+      .help = "accuracy passes to run: " TARE_QUANT_PASSES(LISTED) "with parameters as in gptq:damp=0.01" },
     { ROW("op-set", CHOICE, op_set), .fallback = "xla", .choices = tare_quant_op_set_names,
       .help = "ops of the quantized graph: XlaConvV2 and XlaDotV2, UniformQuantized ops, or functions of standard "
               "TensorFlow ops" },

@@ -31,6 +31,8 @@ struct tare_tensor;
 struct tare_strbuf;
 
 enum tare_quant_granularity { TARE_PER_CHANNEL, TARE_PER_TENSOR, TARE_PER_BLOCK };
+/* For completion, with common sizes of blocks; terminated by NULL. */
+extern const char *const tare_quant_granularity_names[];
 /* Where none is given: per channel; per tensor in UNIFORM_QUANTIZED, as in TensorFlow, whose compiler does not support
  * more scales in products of matrices, biases and activations. */
 enum tare_quant_granularity tare_quant_default_granularity(enum tare_quant_op_set op_set);

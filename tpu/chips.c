@@ -5,18 +5,22 @@
 #define GIB 1073741824.0
 #define TERA 1e12
 
-const struct tare_tpu_chip tare_tpu_chips[TARE_TPU_CHIPS] = {
-    { "v2", 16 * GIB, 700 * GB, 45 * TERA, 45 * TERA, "cloud.google.com/tpu/docs/v2",
-      "all figures: the page has none and refers to doi.org/10.1145/3360307; the peak is a quarter of the 180 TFLOPS "
-      "that were "
-      "announced for a board of four chips" },
-    { "v3", 32 * GIB, 900 * GB, 123 * TERA, 123 * TERA, "cloud.google.com/tpu/docs/v3", NULL },
-    { "v4", 32 * GIB, 1200 * GB, 275 * TERA, 275 * TERA, "cloud.google.com/tpu/docs/v4 (bf16 or int8)", NULL },
-    { "v5e", 16 * GB, 819 * GB, 197 * TERA, 393 * TERA, "cloud.google.com/tpu/docs/v5e", NULL },
-    { "v5p", 95 * GB, 2765 * GB, 459 * TERA, 918 * TERA, "cloud.google.com/tpu/docs/v5p",
-      "int8: the page has the bf16 peak only; press reports of the announcement state 918 TOPS" },
-    { "v6e", 32 * GB, 1640 * GB, 918 * TERA, 1836 * TERA, "cloud.google.com/tpu/docs/v6e", NULL },
-};
+#define CHIPS(X)                                                                                                       \
+    X("v2", 16 * GIB, 700 * GB, 45 * TERA, 45 * TERA, "cloud.google.com/tpu/docs/v2",                                  \
+      "all figures: the page has none and refers to doi.org/10.1145/3360307; the peak is a quarter of the 180 TFLOPS " \
+      "that were "                                                                                                     \
+      "announced for a board of four chips")                                                                           \
+    X("v3", 32 * GIB, 900 * GB, 123 * TERA, 123 * TERA, "cloud.google.com/tpu/docs/v3", NULL)                          \
+    X("v4", 32 * GIB, 1200 * GB, 275 * TERA, 275 * TERA, "cloud.google.com/tpu/docs/v4 (bf16 or int8)", NULL)          \
+    X("v5e", 16 * GB, 819 * GB, 197 * TERA, 393 * TERA, "cloud.google.com/tpu/docs/v5e", NULL)                         \
+    X("v5p", 95 * GB, 2765 * GB, 459 * TERA, 918 * TERA, "cloud.google.com/tpu/docs/v5p",                              \
+      "int8: the page has the bf16 peak only; press reports of the announcement state 918 TOPS")                       \
+    X("v6e", 32 * GB, 1640 * GB, 918 * TERA, 1836 * TERA, "cloud.google.com/tpu/docs/v6e", NULL)
+
+#define ROW(...) { __VA_ARGS__ },
+#define NAME(name, ...) name,
+const struct tare_tpu_chip tare_tpu_chips[TARE_TPU_CHIPS] = { CHIPS(ROW) };
+const char *const tare_tpu_chip_names[TARE_TPU_CHIPS + 1] = { CHIPS(NAME) NULL };
 
 double tare_tpu_chip_seconds(const struct tare_tpu_chip *chip, double macs, int is_int8, double bytes) {
     double compute = 2 * macs / (is_int8 ? chip->int8_ops_second : chip->bf16_ops_second);

@@ -1,19 +1,12 @@
 /* The option tables of workflow/requests.h. */
 #include "workflow/requests.h"
+#include "eval/measure.h"
 #include "quant/method.h"
+#include "tpu/chips.h"
 
 static const char *const observed[] = { "quantizable", "all", NULL };
-/* In the order of tare_tpu_chips. */
-static const char *const chips[] = { "v2", "v3", "v4", "v5e", "v5p", "v6e", NULL };
-const char *const tare_metric_names[] = { "auto",           "top1",     "auc",  "mae",  "rmse", "r2", "iou",
-                                          "pixel_accuracy", "sequence", "psnr", "ssim", "sqnr", NULL };
 /* For completion only: the modules below check the names. */
 static const char *const compared_methods[] = { "float", "static", "dynamic", "weight_only", "bfloat16", NULL };
-static const char *const algorithms[] = { "min_max", "average_min_max", "percentile", "entropy",
-                                          "mse",     "mse_symmetric",   NULL };
-static const char *const granularities[] = {
-    "per_channel", "per_tensor", "per_block:32", "per_block:64", "per_block:128", "per_block:256", NULL
-};
 #define ROW(row_name, row_kind, member)                                                                                \
     .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(struct tare_calibrate_request, member)
 const struct tare_option tare_calibrate_rows[] = {
@@ -96,12 +89,11 @@ const struct tare_option tare_compare_rows[] = {
     { ROW("methods", STRING, methods), .words = compared_methods,
       .fallback_text = "float,static,static+bfloat16,weight_only; float with --with", .placeholder = "M,…",
       .help = "methods to compare; append :SETTING=VALUE to set bits, block or another option of quantize, "
-              "+bfloat16 to compute the remaining float ops in bfloat16, or +PASS to run an accuracy pass "
-              "(equalization, smooth_quant, weight_clipping, gptq, bias_correction): "
+              "+bfloat16 to compute the remaining float ops in bfloat16, or +PASS to run an accuracy pass (--passes): "
               "weight_only:bits=4:block=32+gptq" },
-    { ROW("algorithms", STRING, algorithms), .words = algorithms, .fallback_text = "min_max", .placeholder = "A,…",
-      .help = "calibration algorithms to compare, with optional parameters: percentile:p=99.9" },
-    { ROW("granularities", STRING, granularities), .words = granularities, .placeholder = "G,…",
+    { ROW("algorithms", STRING, algorithms), .words = tare_algorithm_names, .fallback_text = "min_max",
+      .placeholder = "A,…", .help = "calibration algorithms to compare, with optional parameters: percentile:p=99.9" },
+    { ROW("granularities", STRING, granularities), .words = tare_quant_granularity_names, .placeholder = "G,…",
       .fallback_text = "per_channel; per_tensor in op set uniform_quantized",
       .help = "weight quantization granularities to compare: per_channel, per_tensor, per_block:N" },
     { ROW("signature", STRING, signature), .placeholder = "S", .help = "signature to run (default: serving_default)" },
@@ -122,7 +114,7 @@ const struct tare_option tare_compare_rows[] = {
     { ROW("sensitivity-limit", INT64, sensitivity_limit), .fallback = "200", .min = 1, .max = 1e15,
       .needs = "sensitivity write-recipe max-drop min-sqnr max-mae max-size",
       .help = "number of records for the sensitivity measurement" },
-    { ROW("chip", CHOICE, chip), .fallback = "v5e", .choices = chips,
+    { ROW("chip", CHOICE, chip), .fallback = "v5e", .choices = tare_tpu_chip_names,
       .help = "Cloud TPU generation for time estimates" },
     { ROW("chip-batch", INT64, chip_batch), .fallback = "1", .min = 1, .max = 65536,
       .help = "batch size for time estimates" },

@@ -29,9 +29,6 @@ struct tare_mixed_precision_request {
 };
 extern const struct tare_option tare_mixed_precision_rows[];
 
-/* Choices of --metric: "auto", then the measures by enum tare_measure_kind (eval/measure.h); ends with NULL. */
-extern const char *const tare_metric_names[];
-
 /* The loss that is allowed to a recommended model, in points of the measure (eval/verdict.h); `needed`: see
  * base/option.h.
  */

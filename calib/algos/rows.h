@@ -5,7 +5,10 @@
 #include "calib/algorithm.h"
 #include "calib/quantization_error.h"
 
-extern const struct tare_algorithm tare_algorithm_min_max, tare_algorithm_average_min_max, tare_algorithm_percentile,
-    tare_algorithm_entropy, tare_algorithm_mse, tare_algorithm_mse_symmetric;
+/* In the order of documentation; the first one is the default. */
+#define TARE_ALGORITHMS(X) X(min_max) X(average_min_max) X(percentile) X(entropy) X(mse) X(mse_symmetric)
+#define TARE_ALGORITHM_ROW(name) extern const struct tare_algorithm tare_algorithm_##name;
+TARE_ALGORITHMS(TARE_ALGORITHM_ROW)
+#undef TARE_ALGORITHM_ROW
 
 #endif
