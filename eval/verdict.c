@@ -201,14 +201,16 @@ static double round_up(double value) {
  * differs from none, for models that differ from float in as many examples. */
 static void put_detectable(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_paired *p) {
     const double point = tare_measure_point(tare_measure_of(c), float_of(c));
-    const double needed = tare_paired_needed(p, margin_of(c));
+    const double needed = tare_paired_needed(p, margin_of(c)), margin = round_up(p->high / point);
+    if (!(point > 0)) return; /* float has no error */
     tare_strbuf_printf(out, "; %lld examples detect a loss of ", (long long)p->examples);
     tare_measure_put_points(out, tare_measure_of(c), (p->high - p->loss) / point, 2);
     if (needed > (double)p->examples)
         tare_strbuf_printf(out, " (give about %.0f", round_up(needed));
     else
         tare_strbuf_puts(out, " (give more");
-    tare_strbuf_printf(out, ", or --margin %.2g)", round_up(p->high / point));
+    if (margin <= 100) tare_strbuf_printf(out, ", or --margin %.3g", margin);
+    tare_strbuf_puts(out, ")");
 }
 
 static void put_gain(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_comparison_row *row) {

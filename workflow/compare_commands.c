@@ -105,6 +105,8 @@ static tare_status suggest(struct tare_compare_job *c) {
     put_files(&text, "target", &options->target_key, options->target_key ? 1 : 0);
     put_files(&text, "label", &options->label, options->label && strcmp(options->label, "label") != 0 ? 1 : 0);
     if (options->metric) put_files(&text, "metric", &tare_metric_names[options->metric], 1);
+    if (!options->automatic && options->margin != TARE_MARGIN)
+        tare_strbuf_printf(&text, " --margin %g", options->margin);
     if (options->automatic && tare_verdict_of(&c->result).tested)
         tare_strbuf_printf(&text, " --max-drop %g", options->margin);
     else if (options->automatic)

@@ -55,8 +55,8 @@ PY
 
 # Where each model is worse, the next step is a search for better settings.
 "$tare" compare "$glyphs/saved_model" --data "$glyphs/eval.tfrecord.gz" --calibration-data "$glyphs/calibration.tfrecord.gz" --limit 300 \
-    --methods static --algorithms percentile:p=60 --quiet >"$work/out" 2>/dev/null || fail "compare with clipping: $?"
-[ "$(tail -1 "$work/out")" = "next: tare auto $glyphs/saved_model OUT --data $glyphs/calibration.tfrecord.gz --eval $glyphs/eval.tfrecord.gz" ] ||
+    --methods static --algorithms percentile:p=60 --margin 2 --quiet >"$work/out" 2>/dev/null || fail "compare with clipping: $?"
+[ "$(tail -1 "$work/out")" = "next: tare auto $glyphs/saved_model OUT --data $glyphs/calibration.tfrecord.gz --eval $glyphs/eval.tfrecord.gz --margin 2" ] ||
     fail "no way out: $(tail -3 "$work/out")"
 "$tare" quantize "$glyphs/saved_model" "$work/clipped" --data "$glyphs/calibration.tfrecord.gz" --algorithm percentile:p=60 --quiet 2>"$work/log" ||
     fail "quantize with clipping: $(cat "$work/log")"
