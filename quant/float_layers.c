@@ -6,6 +6,8 @@
 #include "base/arena.h"
 #include "quant/selection/emit_selection.h"
 
+#include <string.h>
+
 /* The ops of a quantized layer would have to join the cluster, and casts to bfloat16 have been inserted around it. */
 static bool is_on_tpu(const struct tare_quant_layer *layer) {
     return tare_node_find_attr(layer->op, "_tpu_replicate") != NULL;
@@ -55,6 +57,12 @@ static const char *check_selection(const struct tare_quant_work *work, const str
     return NULL;
 }
 
+/* The functions and ops of the other op sets have channels last. */
+static const char *check_layout(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+    const bool first = strncmp(tare_node_string(layer->op, "data_format", "NHWC"), "NC", 2) == 0;
+    return first && work->plan->op_set != TARE_OP_SET_XLA ? "data_format must be NHWC" : NULL;
+}
+
 static const char *check_operands(const struct tare_quant_work *work, const struct tare_quant_layer *layer,
                                   bool by_rule) {
     enum { SMALLEST_TABLE = 1024 };
@@ -101,6 +109,7 @@ tare_status tare_quant_float_reason(const char **reason, const struct tare_quant
     }
     TARE_TRY(check_kind(reason, work, layer, by_rule));
     if (!*reason) *reason = check_operands(work, layer, by_rule);
+    if (!*reason) *reason = check_layout(work, layer);
     fit_table(layer);
     return *reason || !method->plan ? TARE_OK : method->plan(reason, work, layer);
 }

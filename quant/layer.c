@@ -44,15 +44,17 @@ static bool is_conv(const struct tare_quant_layer *layer) {
     return layer->product.spatial > 0;
 }
 
-/* A bias is added along the last axis, which must be that of the columns. */
+/* A bias is added along the axis of the columns: the last one, or that of a convolution with channels first. */
 static void find_bias(struct tare_quant_layer *layer) {
+    const bool first = is_conv(layer) && layer->product.dims.output_feature == 1 &&
+                       layer->product.channel_shape.rank == layer->product.spatial + 1;
     const bool fits = is_conv(layer)
-                          ? layer->product.channel_shape.rank == 1
+                          ? first || layer->product.channel_shape.rank == 1
                           : (!layer->product.moves && layer->product.n_free_right == 1 && layer->product.batches == 1);
     struct tare_node *bias = fits ? sole_user(layer->output, "BiasAdd") : NULL;
     const struct tare_tensor *value = bias ? tare_edge_constant(bias->inputs[1]) : NULL;
     if (!value || !tare_quant_takes_dtype(value->dtype) || value->elements != layer->product.columns) return;
-    if (strcmp(tare_node_string(bias, "data_format", "NHWC"), "NHWC") != 0) return;
+    if (strcmp(tare_node_string(bias, "data_format", "NHWC"), first ? "NCHW" : "NHWC") != 0) return;
     layer->bias = bias;
     layer->bias_value = value;
     layer->output = (struct tare_edge){ bias, 0 };
@@ -87,10 +89,8 @@ static const char *refuse_form(const struct tare_quant_layer *layer) {
     if (!tare_quant_takes_dtype(tare_edge_dtype((struct tare_edge){ (struct tare_node *)(uintptr_t)op, 0 })))
         return OTHER_DTYPES;
     if (layer->weight && layer->weight->elements == 0) return "the weight is empty";
-    if (has_data_format(layer->kind) &&
-        strcmp(tare_node_string(op, "data_format", layer->kind == TARE_KIND_CONV3D ? "NDHWC" : "NHWC"),
-               layer->kind == TARE_KIND_CONV3D ? "NDHWC" : "NHWC") != 0)
-        return layer->kind == TARE_KIND_CONV3D ? "data_format must be NDHWC" : "data_format must be NHWC";
+    if (layer->kind == TARE_KIND_TRANSPOSED_CONV && strcmp(tare_node_string(op, "data_format", "NHWC"), "NHWC") != 0)
+        return "data_format must be NHWC";
     if (!layer->weight && (has_data_format(layer->kind) || layer->kind == TARE_KIND_XLA_CONV))
         return layer->no_weight ? layer->no_weight
                                 : "Non-constant weights are not supported at the moment, except matmul and einsum.";

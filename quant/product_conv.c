@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+/* Activation and result [batch, channels, spatial…]. */
+static void set_channels_first(struct tare_conv_dims *dims, int spatial) {
+    dims->input_feature = dims->output_feature = 1;
+    for (int i = 0; i < spatial; i++)
+        dims->input_spatial[i] = dims->output_spatial[i] = i + 2;
+}
+
 /* Activation and result [batch, spatial…, channels]; the kernel is arranged as [spatial…, input, output]. */
 static void set_channels_last(struct tare_conv_dims *dims, int spatial) {
     *dims = (struct tare_conv_dims){ .spatial = spatial,
@@ -65,7 +72,7 @@ static tare_status read_window(struct tare_quant_product *p, const struct tare_n
                                const struct tare_shape *input, const struct tare_shape *filter) {
     const char *padding = tare_node_string(conv, "padding", "VALID");
     for (int i = 0; i < p->spatial; i++) {
-        const size_t axis = (size_t)i + 1;
+        const size_t axis = (size_t)p->dims.input_spatial[i];
         struct tare_spatial *s = &p->window[i];
         *s = (struct tare_spatial){ .stride = list_item(conv, "strides", axis, 1),
                                     .dilation = list_item(conv, "dilations", axis, 1),
@@ -89,7 +96,8 @@ tare_status tare_quant_describe_conv(struct tare_quant_product *p, const struct 
     p->spatial = p->kind == TARE_KIND_CONV3D ? 3 : 2;
     set_channels_last(&p->dims, p->spatial);
     if (filter->rank != p->spatial + 2) return TARE_FAIL(TARE_UNSUPPORTED, "the filter's rank is %d", filter->rank);
-    channels = input->rank == filter->rank ? input->dims[input->rank - 1] : -1;
+    if (strncmp(tare_node_string(conv, "data_format", "NHWC"), "NC", 2) == 0) set_channels_first(&p->dims, p->spatial);
+    channels = input->rank == filter->rank ? input->dims[p->dims.input_feature] : -1;
     if (channels < 1 || filter->dims[p->spatial] < 1)
         return TARE_FAIL(TARE_UNSUPPORTED, "the input's channel dimension is not static");
     p->arranged = *filter;

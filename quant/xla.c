@@ -173,15 +173,19 @@ struct tare_edge tare_emit_result(struct tare_emit *emit, const struct tare_quan
     return tare_emit_node(emit, "Transpose", "result", inputs, 2, attrs);
 }
 
-/* A vector for the spatial dimensions with a zero on both sides, for batch and channels. */
-static struct tare_edge emit_framed(struct tare_emit *emit, const char *name, struct tare_edge x) {
-    const struct tare_emit_attr attrs[] = { { "N", TARE_EMIT_INT, 3 },
+/* A vector for the spatial dimensions with zeros for batch and channels, which are before or on both sides of them. */
+static struct tare_edge emit_framed(struct tare_emit *emit, const char *name, struct tare_edge x,
+                                    const struct tare_quant_product *product) {
+    const int before = product->dims.input_spatial[0];
+    const bool behind = before < 2;
+    const struct tare_emit_attr attrs[] = { { "N", TARE_EMIT_INT, behind ? 3 : 2 },
                                             { "T", TARE_EMIT_TYPE, TARE_DT_INT32 },
                                             { "Tidx", TARE_EMIT_TYPE, TARE_DT_INT32 },
                                             { 0 } };
-    const struct tare_edge zero = tare_emit_vector(emit, "pad/none", 1, (const int32_t[]){ 0 });
-    const struct tare_edge inputs[] = { zero, x, zero, tare_emit_i32(emit, "pad/axis", 0) };
-    return tare_emit_node(emit, "ConcatV2", name, inputs, 4, attrs);
+    const struct tare_edge zero = tare_emit_vector(emit, "pad/none", before, (const int32_t[]){ 0, 0 });
+    const struct tare_edge axis = tare_emit_i32(emit, "pad/axis", 0);
+    const struct tare_edge inputs[] = { zero, x, behind ? zero : axis, axis };
+    return tare_emit_node(emit, "ConcatV2", name, inputs, behind ? 4 : 3, attrs);
 }
 
 /* same-padding for the size of x at run time. */
@@ -205,7 +209,8 @@ static struct tare_edge emit_late_paddings(struct tare_emit *emit, struct tare_e
         reaches[i] = (int32_t)product->window[i].reach - strides[i];
     }
     const struct tare_edge cut[] = { tare_emit_node(emit, "Shape", "pad/shape", &x, 1, of_shape),
-                                     tare_emit_vector(emit, "pad/begin", 1, (const int32_t[]){ 1 }),
+                                     tare_emit_vector(emit, "pad/begin", 1,
+                                                      (const int32_t[]){ product->dims.input_spatial[0] }),
                                      tare_emit_vector(emit, "pad/count", 1, &(int32_t){ n }) };
     const struct tare_edge size = tare_emit_node(emit, "Slice", "pad/size", cut, 3, of_slice);
     const struct tare_edge stride = tare_emit_vector(emit, "pad/stride", n, strides);
@@ -219,7 +224,8 @@ static struct tare_edge emit_late_paddings(struct tare_emit *emit, struct tare_e
     const struct tare_edge low =
         tare_emit_binary(emit, "FloorDiv", "pad/low", total, tare_emit_vector(emit, "pad/two", n, twos));
     const struct tare_edge high = tare_emit_binary(emit, "Sub", "pad/high", total, low);
-    const struct tare_edge sides[] = { emit_framed(emit, "pad/lows", low), emit_framed(emit, "pad/highs", high) };
+    const struct tare_edge sides[] = { emit_framed(emit, "pad/lows", low, product),
+                                       emit_framed(emit, "pad/highs", high, product) };
     return tare_emit_node(emit, "Pack", "pad/paddings", sides, 2, of_pack);
 }
 

@@ -100,7 +100,9 @@ static bool match_arithmetic(struct transform *t, struct tare_arena *arena, stru
 /* The op whose output channels are transformed. */
 struct target {
     struct tare_node *weighted;
-    struct tare_node *bias; /* BiasAdd between; NULL: none */
+    struct tare_node *bias;   /* BiasAdd between; NULL: none */
+    struct tare_node *behind; /* BatchToSpaceND after both, of a dilated convolution: it moves channels as they are;
+                                 NULL: none */
     const struct tare_tensor *weights;
     const struct tare_tensor *bias_value;
     int64_t channels;
@@ -135,10 +137,21 @@ static bool describe_weights(struct target *target) {
     return target->channels > 0;
 }
 
+/* Whether BatchToSpaceND leaves the last axis of an image as it is. */
+static bool keeps_channels(const struct tare_node *node) {
+    const struct tare_tensor *blocks = node->n_inputs == 3 ? tare_edge_constant(node->inputs[1]) : NULL;
+    return tare_node_is(node, "BatchToSpaceND") && blocks && blocks->elements <= 2 && node->inputs[0].index == 0 &&
+           used_once(node->inputs[0]);
+}
+
 static bool find_target(struct target *target, const struct transform *t) {
     struct tare_node *node = t->x.node;
     memset(target, 0, sizeof *target);
     if (!node || t->x.index != 0 || !used_once(t->x)) return false;
+    if (keeps_channels(node)) {
+        target->behind = node;
+        node = node->inputs[0].node;
+    }
     if (tare_node_is(node, "BiasAdd") && node != t->node) {
         target->bias = node;
         target->bias_value = tare_edge_constant(node->inputs[1]);
@@ -149,6 +162,10 @@ static bool find_target(struct target *target, const struct transform *t) {
     }
     target->weighted = node;
     if (!describe_weights(target)) return false;
+    if (target->behind &&
+        (target->weights->shape.rank != 4 || strncmp(tare_node_string(node, "data_format", "NHWC"), "NC", 2) == 0 ||
+         strncmp(tare_node_string(t->node, "data_format", "NHWC"), "NC", 2) == 0))
+        return false;
     /* Of groups, the filter has the outputs of one: several factors or terms tell that there is one group. */
     if (tare_node_is(node, "Conv2DBackpropInput") && t->channels < 2) return false;
     if ((t->channels && t->channels != target->channels) || t->rank > target->weights->shape.rank) return false;
@@ -228,6 +245,11 @@ static tare_status apply(const struct target *target, const struct transform *t)
         result.node = bias;
         if (t->multiplier) TARE_TRY(tare_model_add_stand_in(graph->model, target->weighted, ""));
     }
+    if (target->behind) {
+        TARE_TRY(tare_model_add_stand_in(graph->model, result.node, ""));
+        tare_node_set_input(target->behind, 0, result);
+        result.node = target->behind;
+    }
     TARE_TRY(tare_model_add_stand_in(graph->model, result.node, t->node->name));
     /* A bias that was just added after the op also uses it: it must not become its own input. */
     tare_graph_replace_uses(graph, (struct tare_edge){ t->node, 0 }, result, NULL);
@@ -242,7 +264,8 @@ static tare_status fold_node(struct tare_node *node, size_t *changes) {
     bool matched = match_batch_norm(&t, &arena, node) || match_arithmetic(&t, &arena, node);
     tare_status status = t.status;
     /* a BiasAdd directly after the op is the canonical form */
-    if (status == TARE_OK && matched && find_target(&target, &t) && !(tare_node_is(node, "BiasAdd") && !target.bias)) {
+    if (status == TARE_OK && matched && find_target(&target, &t) &&
+        !(tare_node_is(node, "BiasAdd") && !target.bias && !target.behind)) {
         status = apply(&target, &t);
         ++*changes;
     }

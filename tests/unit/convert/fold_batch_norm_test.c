@@ -159,10 +159,81 @@ static void transposed_convolutions__have_factors_on_their_third_axis(void **sta
     }
 }
 
+/* ---- dilated convolutions between SpaceToBatchND and BatchToSpaceND ---- */
+
+enum { SIZE = 6, CHANNELS = 2 };
+
+static struct network build_dilated(bool bias_behind) {
+    struct network n = { .model = mini_model_new() };
+    struct tare_graph *g = n.model->main;
+    const struct tare_shape shape = tare_shape_make(4, 3, 3, CHANNELS, OUT);
+    struct tare_tensor value;
+    mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < value.elements; i++)
+        TARE_DATA(float, &value)[i] = (float)(i * 5 % 7 - 3);
+    const struct tare_edge filter = { tare_graph_add_const(g, "w", &value), 0 };
+    tare_tensor_reset(&value);
+    const struct tare_edge blocks = mini_ints(g, "blocks", 2, (const int32_t[]){ 2, 2 }),
+                           pairs = mini_ints(g, "pairs", 2, (const int32_t[]){ 2, 2 });
+    const struct tare_edge paddings =
+        mini_node(g, "Reshape", "paddings", 2, mini_ints(g, "pads", 4, (const int32_t[]){ 2, 2, 2, 2 }), pairs);
+    struct tare_tensor none;
+    const struct tare_shape square = tare_shape_make(2, 2, 2);
+    mini_ok(tare_tensor_from(&none, TARE_DT_INT32, &square, (const int32_t[4]){ 0 }));
+    const struct tare_edge crops = { tare_graph_add_const(g, "crops", &none), 0 };
+    tare_tensor_reset(&none);
+    n.x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    struct tare_node *conv =
+        mini_open(g, "Conv2D", "conv", 2, mini_node(g, "SpaceToBatchND", "to_batch", 3, n.x, blocks, paddings), filter);
+    mini_ok(tare_node_set_int_list(conv, "strides", (const int64_t[]){ 1, 1, 1, 1 }, 4));
+    mini_ok(tare_node_set_string(conv, "padding", "VALID", 5));
+    n.y = mini_node(g, "BatchToSpaceND", "to_space", 3, mini_done(conv), blocks, crops);
+    if (bias_behind) n.y = mini_node(g, "BiasAdd", "bias", 2, n.y, vector(g, "b", OUT, 1, 0.5));
+    n.y = mini_node(g, "Mul", "norm/mul", 2, n.y, vector(g, "m", OUT, 0.5, 0.25));
+    n.y = mini_node(g, "AddV2", "norm/add", 2, n.y, vector(g, "a", OUT, -2, 1));
+    n.y = mini_node(g, "Identity", "y", 1, n.y);
+    return n;
+}
+
+static struct tare_tensor answer_image(const struct network *n) {
+    const struct tare_shape shape = tare_shape_make(4, 1, SIZE, SIZE, CHANNELS);
+    struct tare_session *session = mini_session(n->model);
+    struct tare_tensor x, y;
+    mini_ok(tare_tensor_new(&x, TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < x.elements; i++)
+        TARE_DATA(float, &x)[i] = (float)(i * 3 % 11 - 5);
+    mini_ok(tare_session_run(session, &n->x, &x, 1, &n->y, &y, 1, NULL, 0));
+    tare_tensor_reset(&x);
+    tare_session_free(session);
+    return y;
+}
+
+static void dilated_convolutions__are_folded_through_batch_to_space(void **state) {
+    (void)state;
+    for (int bias = 0; bias < 2; bias++) {
+        struct network plain = build_dilated(bias), folded = build_dilated(bias);
+        size_t changes = 0;
+        mini_ok(tare_pass_fold_batch_norm.run(folded.model, &changes));
+        assert_int_equal(changes, 2 + bias);
+        assert_string_equal(folded.y.node->inputs[0].node->op, "BatchToSpaceND");
+        assert_string_equal(folded.y.node->inputs[0].node->inputs[0].node->op, "BiasAdd");
+        assert_string_equal(original(folded.model, "to_space"), "norm/add");
+        struct tare_tensor a = answer_image(&plain), b = answer_image(&folded);
+        assert_int_equal(a.elements, SIZE * SIZE * OUT);
+        for (int64_t i = 0; i < a.elements; i++)
+            assert_float_equal(TARE_DATA(float, &a)[i], TARE_DATA(float, &b)[i], 1e-4);
+        tare_tensor_reset(&a);
+        tare_tensor_reset(&b);
+        tare_model_free(plain.model);
+        tare_model_free(folded.model);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(factors_and_terms__become_weights_and_bias),
         cmocka_unit_test(stand_ins__name_the_node_whose_value_they_have),
+        cmocka_unit_test(dilated_convolutions__are_folded_through_batch_to_space),
         cmocka_unit_test(transposed_convolutions__have_factors_on_their_third_axis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
