@@ -67,6 +67,12 @@ struct tare_option {
     const char *without; /* of a group: rows to leave out, separated by spaces; their values are not set */
 };
 
+/* The beginning of a row, and of an argument: { TARE_OPTION(struct options, "json", FLAG, json), .help = "print JSON" }
+ */
+#define TARE_OPTION(type, row_name, row_kind, member)                                                                  \
+    .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(type, member)
+#define TARE_ARGUMENT(type, row_name, member) .name = row_name, .offset = offsetof(type, member)
+
 /* The row that includes the table `rows` for the nested struct `member` of `type`. */
 #define TARE_OPTION_NESTED(type, member, rows)                                                                         \
     { .name = #member, .kind = TARE_OPTION_GROUP, .offset = offsetof(type, member), .group = rows }

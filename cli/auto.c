@@ -25,8 +25,7 @@ struct auto_options {
     struct tare_log_options logging;
 };
 
-#define ROW(row_name, row_kind, member)                                                                                \
-    .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(struct auto_options, member)
+#define ROW(row_name, row_kind, member) TARE_OPTION(struct auto_options, row_name, row_kind, member)
 static const struct tare_option rows[] = {
     { ROW("data", LIST, data), .placeholder = "FILE",
       .help = "representative samples for calibration: TFRecord files or quoted patterns" },
@@ -50,14 +49,10 @@ static const struct tare_option rows[] = {
 };
 #undef ROW
 static const struct tare_argument arguments[] = {
-    { .name = "MODEL",
-      .offset = offsetof(struct auto_options, model),
-      .help = "SavedModel directory, or a file of a StableHLO module",
-      .flags = TARE_OPTION_REQUIRED },
-    { .name = "OUT",
-      .offset = offsetof(struct auto_options, output),
-      .help = "output directory; OUT.recipe gets the plan and OUT.html the report",
-      .flags = TARE_OPTION_REQUIRED },
+    { TARE_ARGUMENT(struct auto_options, "MODEL", model),
+      .help = "SavedModel directory, or a file of a StableHLO module", .flags = TARE_OPTION_REQUIRED },
+    { TARE_ARGUMENT(struct auto_options, "OUT", output),
+      .help = "output directory; OUT.recipe gets the plan and OUT.html the report", .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
 static const char *const examples[] = {

@@ -65,10 +65,8 @@ static const struct tare_option rows[] = {
 };
 #undef ROW
 static const struct tare_argument arguments[] = {
-    { .name = "MODEL",
-      .offset = offsetof(struct calibrate_options, model),
-      .help = "SavedModel directory, or a file of a StableHLO module",
-      .flags = TARE_OPTION_REQUIRED },
+    { TARE_ARGUMENT(struct calibrate_options, "MODEL", model),
+      .help = "SavedModel directory, or a file of a StableHLO module", .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
 static const char *const examples[] = {

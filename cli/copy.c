@@ -13,14 +13,9 @@ static const struct tare_option rows[] = {
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "MODEL",
-      .offset = offsetof(struct copy_options, model),
-      .help = "SavedModel directory",
+    { TARE_ARGUMENT(struct copy_options, "MODEL", model), .help = "SavedModel directory",
       .flags = TARE_OPTION_REQUIRED },
-    { .name = "OUT",
-      .offset = offsetof(struct copy_options, output),
-      .help = "output directory",
-      .flags = TARE_OPTION_REQUIRED },
+    { TARE_ARGUMENT(struct copy_options, "OUT", output), .help = "output directory", .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
 static const char *const examples[] = { "tare copy my_model my_model_copy", NULL };

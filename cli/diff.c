@@ -23,28 +23,19 @@ struct diff_options {
 };
 
 static const struct tare_option rows[] = {
-    { .name = "all",
-      .kind = TARE_OPTION_FLAG,
-      .offset = offsetof(struct diff_options, all),
+    { TARE_OPTION(struct diff_options, "all", FLAG, all),
       .help = "list every weight and number that differs, not only the first ones" },
-    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct diff_options, json), .help = "print JSON" },
-    { .name = "html",
-      .kind = TARE_OPTION_STRING,
-      .offset = offsetof(struct diff_options, html),
-      .placeholder = "FILE",
+    { TARE_OPTION(struct diff_options, "json", FLAG, json), .help = "print JSON" },
+    { TARE_OPTION(struct diff_options, "html", STRING, html), .placeholder = "FILE",
       .help = "also write the tables as an HTML page" },
     TARE_PLUGIN_OPTION(struct diff_options),
     TARE_LOG_OPTIONS(struct diff_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "FIRST",
-      .offset = offsetof(struct diff_options, first),
-      .flags = TARE_OPTION_REQUIRED,
+    { TARE_ARGUMENT(struct diff_options, "FIRST", first), .flags = TARE_OPTION_REQUIRED,
       .help = "SavedModel directory, .npy file or folder of them, or JSON report of a comparison or batch" },
-    { .name = "SECOND",
-      .offset = offsetof(struct diff_options, second),
-      .flags = TARE_OPTION_REQUIRED,
+    { TARE_ARGUMENT(struct diff_options, "SECOND", second), .flags = TARE_OPTION_REQUIRED,
       .help = "the same kind to compare with" },
     { 0 },
 };

@@ -9,9 +9,7 @@ struct help_options {
 };
 
 static const struct tare_argument arguments[] = {
-    { .name = "COMMAND",
-      .offset = offsetof(struct help_options, command),
-      .help = "command and subcommand, as in \"dataset make\"",
+    { TARE_ARGUMENT(struct help_options, "COMMAND", command), .help = "command and subcommand, as in \"dataset make\"",
       .flags = TARE_OPTION_REPEATABLE },
     { 0 },
 };

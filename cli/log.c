@@ -14,15 +14,9 @@
 #include <unistd.h>
 
 const struct tare_option tare_log_rows[] = {
-    { .name = "verbose",
-      .letter = 'v',
-      .kind = TARE_OPTION_FLAG,
-      .offset = offsetof(struct tare_log_options, verbose),
+    { TARE_OPTION(struct tare_log_options, "verbose", FLAG, verbose), .letter = 'v',
       .help = "also print details: what is loaded, time and memory" },
-    { .name = "log-file",
-      .kind = TARE_OPTION_STRING,
-      .offset = offsetof(struct tare_log_options, file),
-      .placeholder = "FILE",
+    { TARE_OPTION(struct tare_log_options, "log-file", STRING, file), .placeholder = "FILE",
       .help = "append all messages to FILE, with time and level, also those that --quiet suppresses" },
     { 0 },
 };

@@ -17,17 +17,12 @@ struct man_options {
 };
 
 static const struct tare_option rows[] = {
-    { .name = "output-dir",
-      .kind = TARE_OPTION_STRING,
-      .offset = offsetof(struct man_options, folder),
-      .placeholder = "DIR",
+    { TARE_OPTION(struct man_options, "output-dir", STRING, folder), .placeholder = "DIR",
       .help = "write all manual pages to DIR instead of printing one" },
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "COMMAND",
-      .offset = offsetof(struct man_options, command),
-      .help = "command to document (default: tare itself)",
+    { TARE_ARGUMENT(struct man_options, "COMMAND", command), .help = "command to document (default: tare itself)",
       .flags = TARE_OPTION_REPEATABLE },
     { 0 },
 };

@@ -13,20 +13,13 @@ struct merge_options {
 };
 
 static const struct tare_option rows[] = {
-    { .name = "output",
-      .letter = 'o',
-      .kind = TARE_OPTION_STRING,
-      .offset = offsetof(struct merge_options, output),
-      .placeholder = "FILE",
-      .help = "calibration file to write",
-      .flags = TARE_OPTION_REQUIRED },
+    { TARE_OPTION(struct merge_options, "output", STRING, output), .letter = 'o', .placeholder = "FILE",
+      .help = "calibration file to write", .flags = TARE_OPTION_REQUIRED },
     TARE_LOG_OPTIONS(struct merge_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "FILE",
-      .offset = offsetof(struct merge_options, files),
-      .help = "calibration files to merge",
+    { TARE_ARGUMENT(struct merge_options, "FILE", files), .help = "calibration files to merge",
       .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
     { 0 },
 };

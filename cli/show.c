@@ -20,29 +20,18 @@ struct show_options {
 };
 
 static const struct tare_option rows[] = {
-    { .name = "algorithms",
-      .kind = TARE_OPTION_STRING,
-      .offset = offsetof(struct show_options, algorithms),
-      .placeholder = "A,…",
+    { TARE_OPTION(struct show_options, "algorithms", STRING, algorithms), .placeholder = "A,…",
       .help = "calibration algorithms to show, with optional parameters: min_max,percentile:p=99.9 (default: all)" },
-    { .name = "tensor",
-      .kind = TARE_OPTION_STRING,
-      .offset = offsetof(struct show_options, tensors),
-      .placeholder = "REGEX",
+    { TARE_OPTION(struct show_options, "tensor", STRING, tensors), .placeholder = "REGEX",
       .help = "show only tensors whose name, FUNCTION/NODE:OUTPUT, matches REGEX" },
-    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct show_options, json), .help = "print JSON" },
-    { .name = "html",
-      .kind = TARE_OPTION_STRING,
-      .offset = offsetof(struct show_options, html),
-      .placeholder = "FILE",
+    { TARE_OPTION(struct show_options, "json", FLAG, json), .help = "print JSON" },
+    { TARE_OPTION(struct show_options, "html", STRING, html), .placeholder = "FILE",
       .help = "also write an HTML page with the histograms and the clipping range of each algorithm" },
     TARE_LOG_OPTIONS(struct show_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "FILE",
-      .offset = offsetof(struct show_options, files),
-      .help = "calibration files; several are merged first",
+    { TARE_ARGUMENT(struct show_options, "FILE", files), .help = "calibration files; several are merged first",
       .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
     { 0 },
 };

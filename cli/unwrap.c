@@ -15,14 +15,9 @@ struct unwrap_options {
 };
 
 static const struct tare_option rows[] = {
-    { .name = "overwrite",
-      .kind = TARE_OPTION_FLAG,
-      .offset = offsetof(struct unwrap_options, overwrite),
+    { TARE_OPTION(struct unwrap_options, "overwrite", FLAG, overwrite),
       .help = "replace an existing output directory" },
-    { .name = "quiet",
-      .kind = TARE_OPTION_FLAG,
-      .offset = offsetof(struct unwrap_options, quiet),
-      .help = "suppress notes on standard error" },
+    { TARE_OPTION(struct unwrap_options, "quiet", FLAG, quiet), .help = "suppress notes on standard error" },
     TARE_MISSING_VARIABLES_OPTION(struct unwrap_options),
     TARE_TAGS_OPTION(struct unwrap_options),
     TARE_PLUGIN_OPTION(struct unwrap_options),
@@ -30,14 +25,9 @@ static const struct tare_option rows[] = {
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "MODEL",
-      .offset = offsetof(struct unwrap_options, model),
-      .help = "SavedModel directory, or a file of a StableHLO module",
-      .flags = TARE_OPTION_REQUIRED },
-    { .name = "OUT",
-      .offset = offsetof(struct unwrap_options, output),
-      .help = "output directory",
-      .flags = TARE_OPTION_REQUIRED },
+    { TARE_ARGUMENT(struct unwrap_options, "MODEL", model),
+      .help = "SavedModel directory, or a file of a StableHLO module", .flags = TARE_OPTION_REQUIRED },
+    { TARE_ARGUMENT(struct unwrap_options, "OUT", output), .help = "output directory", .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
 static const char *const examples[] = { "tare unwrap my_jax_model my_model", "tare unwrap module.mlirbc my_model",

@@ -20,19 +20,14 @@ struct validate_options {
 };
 
 static const struct tare_option rows[] = {
-    { .name = "json",
-      .kind = TARE_OPTION_FLAG,
-      .offset = offsetof(struct validate_options, json),
-      .help = "print JSON" },
+    { TARE_OPTION(struct validate_options, "json", FLAG, json), .help = "print JSON" },
     TARE_TAGS_OPTION(struct validate_options),
     TARE_PLUGIN_OPTION(struct validate_options),
     TARE_LOG_OPTIONS(struct validate_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "MODEL",
-      .offset = offsetof(struct validate_options, model),
-      .help = "SavedModel directory",
+    { TARE_ARGUMENT(struct validate_options, "MODEL", model), .help = "SavedModel directory",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };

@@ -7,10 +7,7 @@
 #include <string.h>
 
 const struct tare_option tare_data_rows[] = {
-    { .name = "spec",
-      .kind = TARE_OPTION_STRING,
-      .offset = offsetof(struct tare_data_options, spec_path),
-      .placeholder = "FILE",
+    { TARE_OPTION(struct tare_data_options, "spec", STRING, spec_path), .placeholder = "FILE",
       .help = "DatasetSpec that maps tf.Example records, CSV rows, arrays and images to model inputs "
               "(docs/dataset-spec.md)" },
     { 0 },
@@ -26,10 +23,7 @@ void tare_data_options_close(struct tare_data_options *options) {
 }
 
 const struct tare_option tare_input_rows[] = {
-    { .name = "input",
-      .kind = TARE_OPTION_LIST,
-      .offset = offsetof(struct tare_input_files, given),
-      .placeholder = "NAME=FILE.npy",
+    { TARE_OPTION(struct tare_input_files, "input", LIST, given), .placeholder = "NAME=FILE.npy",
       .help = "NPY file with the values of one input, one row per record, instead of --data" },
     { 0 },
 };

@@ -7,8 +7,7 @@
 static const char *const observed[] = { "quantizable", "all", NULL };
 /* For completion only: the modules below check the names. */
 static const char *const compared_methods[] = { "float", "static", "dynamic", "weight_only", "bfloat16", NULL };
-#define ROW(row_name, row_kind, member)                                                                                \
-    .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(struct tare_calibrate_request, member)
+#define ROW(row_name, row_kind, member) TARE_OPTION(struct tare_calibrate_request, row_name, row_kind, member)
 const struct tare_option tare_calibrate_rows[] = {
     { ROW("signature", STRING, signature), .placeholder = "S",
       .help = "signature of the files given without SIGNATURE= (default: serving_default, or the only one)" },
@@ -46,8 +45,7 @@ const struct tare_option tare_mixed_precision_rows[] = {
 };
 #undef ROW
 
-#define ROW(row_name, row_kind, member)                                                                                \
-    .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(struct tare_quantize_request, member)
+#define ROW(row_name, row_kind, member) TARE_OPTION(struct tare_quantize_request, row_name, row_kind, member)
 const struct tare_option tare_quantize_rows[] = {
     TARE_OPTION_NESTED(struct tare_quantize_request, plan, tare_plan_rows),
     { ROW("data", LIST, data), .placeholder = "FILE",
@@ -80,8 +78,7 @@ const struct tare_option tare_quantize_rows[] = {
 };
 #undef ROW
 
-#define ROW(row_name, row_kind, member)                                                                                \
-    .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(struct tare_compare_request, member)
+#define ROW(row_name, row_kind, member) TARE_OPTION(struct tare_compare_request, row_name, row_kind, member)
 const struct tare_option tare_compare_rows[] = {
     { ROW("with", LIST, with), .placeholder = "OTHER",
       .help = "also compare the SavedModel in the directory OTHER, converted or quantized, with MODEL; only the given "

@@ -15,9 +15,7 @@ static const struct {
 } shells[] = { { "bash", tare_completion_bash }, { "zsh", tare_completion_zsh }, { "fish", tare_completion_fish } };
 
 static const struct tare_argument arguments[] = {
-    { .name = "SHELL",
-      .offset = offsetof(struct completion_options, shell),
-      .help = "bash, zsh or fish",
+    { TARE_ARGUMENT(struct completion_options, "SHELL", shell), .help = "bash, zsh or fish",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
