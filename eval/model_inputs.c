@@ -59,6 +59,15 @@ static void cast_advice(char *out, size_t size, const struct tare_feed *feed, co
                  has_name ? "" : " feature: \"", has_name ? "" : key, has_name ? "" : "\"", type);
 }
 
+/* Whether the value is one row of an input that takes a fixed number of rows. */
+static bool is_part(const struct tare_feed *feed, const struct tare_tensor *value) {
+    const struct tare_shape *all = &feed->shape, *one = &value->shape;
+    struct tare_shape rest = *one;
+    if (all->rank < 1 || one->rank != all->rank || all->dims[0] < 2 || one->dims[0] != 1) return false;
+    rest.dims[0] = all->dims[0];
+    return tare_shape_compatible(all, &rest);
+}
+
 static tare_status check_value(const struct tare_feed *feed, const struct tare_tensor *value, const char *key) {
     char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE], advice[600];
     if (feed->dtype && value->dtype != feed->dtype) {
@@ -66,10 +75,39 @@ static tare_status check_value(const struct tare_feed *feed, const struct tare_t
         return TARE_FAIL(TARE_TYPE, "input %s: expected %s, got %s%s", feed->name, tare_dtype_name(feed->dtype),
                          tare_dtype_name(value->dtype), advice);
     }
-    if (!tare_shape_compatible(&feed->shape, &value->shape))
-        return TARE_FAIL(TARE_SHAPE, "input %s: expected shape %s, got %s", feed->name,
-                         tare_shape_text(expected, &feed->shape), tare_shape_text(got, &value->shape));
-    return TARE_OK;
+    if (tare_shape_compatible(&feed->shape, &value->shape)) return TARE_OK;
+    tare_shape_text(expected, &feed->shape);
+    tare_shape_text(got, &value->shape);
+    if (is_part(feed, value))
+        return TARE_FAIL(TARE_SHAPE,
+                         "input %s: expected shape %s, got %s (a row of an array is a record: give the array the shape "
+                         "[N,%s)",
+                         feed->name, expected, got, expected + 1);
+    return TARE_FAIL(TARE_SHAPE, "input %s: expected shape %s, got %s", feed->name, expected, got);
+}
+
+/* The value as the input: a record of shape [1, …] whose rest is the input's shape, as the row of an array, without the
+ * first axis. */
+static tare_status bind_value(struct tare_tensor *out, const struct tare_feed *feed, const struct tare_tensor *value,
+                              const char *key) {
+    struct tare_shape row = value->shape;
+    struct tare_tensor view;
+    row.rank--;
+    for (int i = 0; i < row.rank; i++)
+        row.dims[i] = value->shape.dims[i + 1];
+    if (tare_shape_compatible(&feed->shape, &value->shape) || value->shape.rank != feed->shape.rank + 1 ||
+        value->shape.dims[0] != 1 || !tare_shape_compatible(&feed->shape, &row)) {
+        TARE_TRY(check_value(feed, value, key));
+        tare_tensor_share(out, value);
+        return TARE_OK;
+    }
+    TARE_TRY(tare_tensor_share_as(&view, value, &row));
+    const tare_status status = check_value(feed, &view, key);
+    if (status == TARE_OK)
+        *out = view;
+    else
+        tare_tensor_reset(&view);
+    return status;
 }
 
 static void feed_names(struct tare_strbuf *out, const struct tare_signature *signature) {
@@ -115,9 +153,7 @@ tare_status tare_bind_record(struct tare_tensor *values, const struct tare_signa
     value = tare_sample_find(sample, feed.name);
     if (!value) value = only_value(sample, label);
     if (!value) return tare_bind_sample(values, signature, sample, label);
-    TARE_TRY(check_value(&feed, value, sample->keys[value - sample->values]));
-    tare_tensor_share(&values[0], value);
-    return TARE_OK;
+    return bind_value(&values[0], &feed, value, sample->keys[value - sample->values]);
 }
 
 /* The values of a sample by key, in a map where there are many. */
@@ -149,8 +185,8 @@ static tare_status bind_values(struct tare_tensor *values, size_t *bound, const 
             values[(*bound)++] = (struct tare_tensor){ 0 };
             continue;
         }
-        TARE_TRY(value ? check_value(&feed, value, feed.name) : wrong_keys(signature, keyed->sample));
-        tare_tensor_share(&values[(*bound)++], value);
+        TARE_TRY(value ? bind_value(&values[*bound], &feed, value, feed.name) : wrong_keys(signature, keyed->sample));
+        ++*bound;
     }
     return TARE_OK;
 }

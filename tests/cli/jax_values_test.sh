@@ -12,6 +12,13 @@ for values in "$modules"/*.values; do
     "$tare" run "$modules/$name.jaxexport" --input arg0=x.npy --quiet >out 2>err || fail "run $name: $(cat err)"
     [ "$(sed 's/^[^]]*\] //' out)" = "$(cat "$values")" ] || fail "$name: $(cat out), expected $(cat "$values")"
 done
+# Inputs of a fixed first axis: each row of an array that has the input's shape is a record.
+"$helper" array rows.npy 'float[2,3] 1 2 3 1 2 3' || fail "array"
+"$tare" run "$modules/narrow_constants.jaxexport" --data rows.npy --output-dir rows --quiet 2>err || fail "rows: $(cat err)"
+[ "$(tail -c 88 rows/*.npy | head -c 44 | od -An -v -t f4)" = "$(tail -c 44 rows/*.npy | od -An -v -t f4)" ] || fail "rows differ"
+"$helper" array flat.npy 'float[6] 1 2 3 1 2 3' || fail "array"
+expect 1 "a row of an array is a record: give the array the shape [N,3]" \
+    "$tare" run "$modules/narrow_constants.jaxexport" --data flat.npy --quiet
 # Of the branches for other platforms nothing is left: 3 calls with one product each.
 "$tare" convert "$modules/platform_branches.jaxexport" tpu --quiet >out 2>err ||
     fail "convert: $(cat err)"
