@@ -1,4 +1,15 @@
-/* Finding layers, and making their weights. */
+/* Finding layers, and making their weights.
+ *
+ * A layer stays float if, in this order:
+ *   its form does not fit: dtype, attributes, shapes                         refuse_form and describe below
+ *   a recipe, a rule or the caller requests it                               quant/float_layers.c
+ *   it is part of a computation for the TPU                                  quant/float_layers.c
+ *   the method does not quantize its kind of op, or only on request          quant/float_layers.c
+ *   it has no constant weight, or one of too few elements                    quant/float_layers.c
+ *   its layout is not one of the op set                                      quant/float_layers.c
+ *   the method cannot: no range, sums that may exceed int32, its own limits  plan of quant/methods/
+ *   other readers of its variable cannot use the integers                    quant/variables.c
+ * The texts of the reasons are where they are decided. */
 #include "quant/layer.h"
 #include "base/alloc.h"
 #include "base/arena.h"
