@@ -190,8 +190,9 @@ static tare_status round_layer(struct tare_quant_work *work, struct tare_quant_l
     if (layer->refused || layer->twin) return TARE_OK;
     for (int64_t matrix = 0; matrix < tare_quant_hessian_count(layer); matrix++)
         TARE_TRY(round_matrix(work, layer, matrix, wanted));
-    if (layer->quantized.values.dtype != TARE_DT_INVALID && layer->real.dtype != TARE_DT_INVALID)
-        share_integers(work, layer);
+    if (layer->quantized.values.dtype == TARE_DT_INVALID || layer->real.dtype == TARE_DT_INVALID) return TARE_OK;
+    share_integers(work, layer);
+    work->changes++;
     return TARE_OK;
 }
 

@@ -46,7 +46,28 @@ static tare_status plan_all(struct tare_quant_work *work) {
         TARE_TRY(plan_layer(work, &work->layers[i], used));
     for (size_t i = 0; i < n_rules; i++)
         if (!used[i]) report->unused_rules[report->n_unused_rules++] = tare_quant_recipe_rule(recipe, i)->where;
-    return tare_quant_widen_inputs(work);
+    return TARE_OK;
+}
+
+/* ---- accuracy passes ---- */
+
+static tare_status run_pass(struct tare_quant_work *work, const struct tare_quant_pass *pass) {
+    work->changes = 0;
+    work->idle = pass->idle;
+    TARE_TRY(tare_error_prefix(pass->run(work, pass), "%s", pass->name));
+    if (work->changes) return TARE_OK;
+    return tare_quant_add_note(work->report, work->arena, "pass %s changes nothing: %s", pass->name, work->idle);
+}
+
+/* The bits of activations are chosen as soon as no pass changes their scales any more. */
+static tare_status run_passes(struct tare_quant_work *work) {
+    const struct tare_quant_pass *const *pass = work->plan->passes;
+    for (; pass && *pass && (*pass)->scales_inputs; pass++)
+        TARE_TRY(run_pass(work, *pass));
+    TARE_TRY(tare_quant_widen_inputs(work));
+    for (; pass && *pass; pass++)
+        TARE_TRY(run_pass(work, *pass));
+    return TARE_OK;
 }
 
 /* ---- rewriting ---- */
@@ -215,9 +236,8 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     tare_quant_find_tied(&work);
     TARE_CHECK(tare_quant_layer_index_new(&work.index, &work));
     TARE_CHECK(tare_quant_check_variables(&work, bindings));
+    TARE_CHECK(run_passes(&work));
     TARE_CHECK(add_outcomes(&work));
-    for (size_t i = 0; plan->passes && plan->passes[i]; i++)
-        TARE_CHECK(tare_error_prefix(plan->passes[i]->run(&work, plan->passes[i]), "%s", plan->passes[i]->name));
     if (plan->warns) TARE_CHECK(tare_quant_warn_of_ranges(&work));
     if (plan->warns) TARE_CHECK(tare_quant_warn_of_noisy_inputs(&work));
     for (size_t i = 0; i < work.n_layers; i++)

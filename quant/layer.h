@@ -101,6 +101,8 @@ struct tare_quant_work {
     const struct tare_quant_plan *plan;
     const struct tare_model_shapes *shapes; /* of the model before any rewrite */
     struct tare_quant_report *report;
+    size_t changes;                  /* of the present accuracy pass */
+    const char *idle;                /* why it can change nothing; NULL: as its row has it */
     struct tare_quant_layer *layers; /* of all graphs, each graph's in its order of execution */
     size_t n_layers;
     struct tare_quant_fakes *fakes;              /* quant/fake_quant.h */
@@ -168,6 +170,10 @@ tare_status tare_quant_scaled_params(bool *found, struct tare_qparams *out, cons
  * range, or not a finite one. */
 tare_status tare_quant_find_params(bool *found, struct tare_qparams *out, const struct tare_quant_work *work,
                                    struct tare_edge edge, const struct tare_quant_setting *setting) TARE_WARN_UNUSED;
+
+/* The parameters of the layer's activation as passes have scaled it. Not found: as above. */
+tare_status tare_quant_input_params(bool *found, struct tare_qparams *out, const struct tare_quant_work *work,
+                                    const struct tare_quant_layer *layer) TARE_WARN_UNUSED;
 
 /* Why the sums of the layer's integer products may not fit int32; NULL if they always do. */
 const char *tare_quant_check_sums(const struct tare_quant_layer *layer);

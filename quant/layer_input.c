@@ -98,6 +98,13 @@ tare_status tare_quant_find_params(bool *found, struct tare_qparams *out, const 
     return TARE_OK;
 }
 
+tare_status tare_quant_input_params(bool *found, struct tare_qparams *out, const struct tare_quant_work *work,
+                                    const struct tare_quant_layer *layer) {
+    if (!layer->input_scale) return tare_quant_find_params(found, out, work, layer->observed, &layer->setting);
+    return tare_quant_scaled_params(found, out, work, layer->observed, -1, tare_quant_input_statistics(work, layer),
+                                    layer->input_scale, &layer->setting);
+}
+
 tare_status tare_quant_own_real(struct tare_quant_layer *layer) {
     struct tare_tensor copy = { 0 };
     layer->changed = true;

@@ -19,12 +19,14 @@ struct tare_quant_pass_parameter {
 };
 
 /* Runs when every layer is planned and nothing is rewritten yet, and changes what the methods then use
- * (docs/architecture.md, "Accuracy passes"). */
+ * (docs/architecture.md, "Accuracy passes"). It counts in work->changes the layers that it changed. */
 struct tare_quant_pass {
     const char *name;    /* "bias_correction": as options and reports have it */
     const char *help;    /* one line */
     bool needs_channels; /* requires per-channel statistics from calibration */
     bool needs_hessians; /* requires the Hessians of the layers' inputs (calib/hessian.h) */
+    bool scales_inputs; /* changes the scales of activations: runs before their bits are chosen (quant/wide_inputs.h) */
+    const char *idle;   /* why it changed nothing, if it did not set work->idle */
     struct tare_quant_pass_parameter parameters[TARE_QUANT_PASS_PARAMETERS];
     tare_status (*run)(struct tare_quant_work *work, const struct tare_quant_pass *self);
 };

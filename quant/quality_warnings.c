@@ -16,18 +16,32 @@
 static const double CLIPPING_DB = 6, ROUNDING_DB = 12; /* reported losses relative to the best range */
 static const double POOR_WEIGHT_DB = 15;
 
+static tare_status append(const char ***list, size_t *count, struct tare_arena *arena, const char *format,
+                          va_list args) {
+    const char **grown = tare_arena_append(arena, *list, *count, sizeof *grown);
+    char text[1024];
+    if (!grown) return TARE_NO_MEMORY;
+    tare_format_va(text, sizeof text, format, args);
+    *list = grown;
+    grown[*count] = tare_arena_strdup(arena, text);
+    return grown[(*count)++] ? TARE_OK : TARE_NO_MEMORY;
+}
+
 tare_status tare_quant_add_warning(struct tare_quant_report *report, struct tare_arena *arena, const char *format,
                                    ...) {
-    const char **grown = tare_arena_append(arena, report->warnings, report->n_warnings, sizeof *grown);
-    char text[1024];
     va_list args;
-    if (!grown) return TARE_NO_MEMORY;
     va_start(args, format);
-    tare_format_va(text, sizeof text, format, args);
+    const tare_status status = append(&report->warnings, &report->n_warnings, arena, format, args);
     va_end(args);
-    report->warnings = grown;
-    grown[report->n_warnings] = tare_arena_strdup(arena, text);
-    return grown[report->n_warnings++] ? TARE_OK : TARE_NO_MEMORY;
+    return status;
+}
+
+tare_status tare_quant_add_note(struct tare_quant_report *report, struct tare_arena *arena, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const tare_status status = append(&report->notes, &report->n_notes, arena, format, args);
+    va_end(args);
+    return status;
 }
 
 /* ---- activations ---- */

@@ -60,10 +60,14 @@ struct tare_quant_report {
     size_t n_unused_rules;
     const char **warnings; /* with plan.warns: layers with avoidable loss and the option that helps; a slower model */
     size_t n_warnings;
+    const char **notes; /* accuracy passes that changed nothing, and why */
+    size_t n_notes;
 };
 
-/* Adds a warning of at most 1,023 bytes. */
+/* Add a warning or a note of at most 1,023 bytes. */
 tare_status tare_quant_add_warning(struct tare_quant_report *report, struct tare_arena *arena, const char *format, ...)
+    TARE_PRINTF(3, 4);
+tare_status tare_quant_add_note(struct tare_quant_report *report, struct tare_arena *arena, const char *format, ...)
     TARE_PRINTF(3, 4);
 
 /* Quantizes every layer of every graph of the model (function bodies that loops, branches or several callers share

@@ -4,9 +4,10 @@
  * errors of different elements are nearly independent, so that the output of a layer gets an error of mean square
  * s²/12 ‖W‖² / channels times the share of elements that are not 0, with ‖W‖² the sum of the squares of all weights. It
  * is compared with the variance of the output over the samples, not with its mean square: a mean carries no
- * information. The ratio is low where the channels of an activation have different scales and large weights belong to
- * the small channels (tables of numbers, sensor data, the concatenated input and state of a recurrent cell). Other
- * layers have 35 to 45 dB.
+ * information. Where a pass has divided the channels of the activation, s is the step of the divided one, and W the
+ * weights multiplied accordingly. The ratio is low where the channels of an activation have different scales and large
+ * weights belong to the small channels (tables of numbers, sensor data, the concatenated input and state of a recurrent
+ * cell). Other layers have 35 to 45 dB.
  *
  * How much noise a model tolerates depends on its output. A class changes only if two scores are close; an error of a
  * predicted number adds to that of the model itself. The limit is therefore higher if the model predicts a number. */
@@ -82,13 +83,40 @@ static tare_status predicts_numbers(bool *out, const struct tare_quant_work *wor
 
 /* ---- the noise of a layer ---- */
 
+/* The squares of the weights as they multiply the errors of an activation that passes have scaled: an error of channel
+ * c is input_scale[c] times as large in the layer's own output. */
+static tare_status scaled_squares(double *out, const struct tare_quant_layer *layer) {
+    const struct tare_quant_product *p = &layer->product;
+    struct tare_tensor arranged;
+    int64_t i = 0;
+    *out = 0;
+    TARE_TRY(tare_quant_arrange(&arranged, p, layer->weight));
+    for (int64_t b = 0; b < p->batches; b++) {
+        const double *scale = tare_quant_input_scale(layer, b);
+        for (int64_t r = 0; r < p->rows; r++)
+            for (int64_t k = 0; k < p->columns; k++, i++) {
+                const int64_t channel = tare_quant_input_channel(layer, layer->input_channels, r, k);
+                const double w = tare_tensor_get_f64(&arranged, i) * scale[channel];
+                *out += w * w;
+            }
+    }
+    tare_tensor_reset(&arranged);
+    return TARE_OK;
+}
+
+static tare_status squares_of(double *out, const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    if (layer->input_scale) return scaled_squares(out, layer);
+    if (layer->weight_squares == 0)
+        TARE_TRY(tare_quant_weight_store_squares(&layer->weight_squares, work->plan->weights, layer->weight));
+    *out = layer->weight_squares;
+    return TARE_OK;
+}
+
 static double variance(const struct tare_statistics *s) {
     const double count = (double)tare_statistics_elements(s), mean = tare_exact_sum_value(&s->sum) / count;
     return tare_exact_sum_value(&s->sum_of_squares) / count - mean * mean;
 }
 
-/* Sets *db to the ratio of the variance of the layer's output to the error that rounding its input adds, in dB, if it
- * is known. */
 /* The mean square of the steps of the activation's grid, over the iterations that have their own. */
 static double square_step(const struct tare_quant_layer *layer) {
     const struct tare_quant_entries *entries = layer->entries;
@@ -99,15 +127,16 @@ static double square_step(const struct tare_quant_layer *layer) {
     return sum / (double)entries->count;
 }
 
+/* Sets *db to the ratio of the variance of the layer's output to the error that rounding its input adds, in dB, if it
+ * is known. */
 static tare_status signal_to_noise(double *db, const struct tare_quant_work *work, struct tare_quant_layer *layer) {
     const struct tare_quant_ranges *ranges = work->ranges;
     const struct tare_statistics *input = ranges->statistics(ranges->arg, layer->observed);
     const struct tare_statistics *output = ranges->statistics(ranges->arg, layer->output);
-    double noise, signal;
+    double noise, signal, squares;
     if (!input || !output || !tare_statistics_elements(input) || !tare_statistics_elements(output)) return TARE_OK;
-    if (layer->weight_squares == 0)
-        TARE_TRY(tare_quant_weight_store_squares(&layer->weight_squares, work->plan->weights, layer->weight));
-    noise = square_step(layer) / 12 * layer->weight_squares / (double)tare_quant_channels(&layer->product);
+    TARE_TRY(squares_of(&squares, work, layer));
+    noise = square_step(layer) / 12 * squares / (double)tare_quant_channels(&layer->product);
     for (int i = 0; i < layer->product.spatial; i++) /* zeros between the elements of the input have no error */
         noise /= (double)layer->product.window[i].base;
     noise *= 1 - (double)input->histogram.zeros / (double)tare_statistics_elements(input);

@@ -277,6 +277,8 @@ void tare_workflow_quantize_log(const struct tare_log *log, const struct tare_qu
         tare_warn(log, "%s: rule matches no layer", quantized->report.unused_rules[i]);
     for (size_t i = 0; i < quantized->report.n_warnings; i++)
         tare_warn(log, "%s", quantized->report.warnings[i]);
+    for (size_t i = 0; i < quantized->report.n_notes; i++)
+        tare_note(log, "%s", quantized->report.notes[i]);
 }
 
 void tare_workflow_quantize_tables(struct tare_strbuf *out, const struct tare_quantized *quantized) {

@@ -28,7 +28,7 @@ static tare_status plan(const char **reason, const struct tare_quant_work *work,
     if (layer->kind == TARE_KIND_GATHER) return TARE_OK;
     *reason = check_form(layer);
     if (*reason) return TARE_OK;
-    TARE_TRY(tare_quant_find_params(&found, &layer->left_params, work, layer->input, &layer->setting));
+    TARE_TRY(tare_quant_input_params(&found, &layer->left_params, work, layer));
     if (!found)
         *reason = work->ranges && work->ranges->find ? "its input was not calibrated (did any sample reach it?)"
                                                      : "no FakeQuant range and no samples";
@@ -36,7 +36,8 @@ static tare_status plan(const char **reason, const struct tare_quant_work *work,
         TARE_TRY(tare_quant_find_params(&found, &layer->right_params, work, layer->second, &layer->setting));
         if (!found) *reason = "its second input was not calibrated (did any sample reach it?)";
     }
-    if (found && layer->setting.method == &tare_method_static) TARE_TRY(tare_quant_find_entries(work, layer));
+    if (found && layer->setting.method == &tare_method_static)
+        TARE_TRY(layer->input_scale ? tare_quant_scale_entries(work, layer) : tare_quant_find_entries(work, layer));
     /* XLA's ops take the range of an output from the layers that use it; a search costs milliseconds. */
     if (!found || layer->setting.method == &tare_method_static) return TARE_OK;
     return tare_quant_find_params(&layer->has_output_params, &layer->output_params, work, layer->output,

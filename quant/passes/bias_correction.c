@@ -101,6 +101,7 @@ static tare_status correct(struct tare_quant_work *work, struct tare_quant_layer
     for (int64_t matrix = 0; matrix < matrices; matrix++)
         TARE_TRY(correct_matrix(shift + matrix * columns, &any, work, layer, matrix));
     if (any) put_shift(layer, shift);
+    work->changes += any;
     return TARE_OK;
 }
 
@@ -113,5 +114,6 @@ const struct tare_quant_pass tare_quant_pass_bias_correction = {
     .name = "bias_correction",
     .help = "biases that take back what rounding the weights adds to the outputs' means",
     .needs_channels = true,
+    .idle = "the means of the channels of the quantized layers' inputs are not known",
     .run = run,
 };

@@ -16,6 +16,7 @@ const struct tare_quant_pass tare_quant_pass_gptq = {
     .help = "weights rounded so that later rows make up for the errors of earlier ones",
     .needs_channels = true,
     .needs_hessians = true,
+    .idle = "no quantized layer has a weight and an input whose Hessian is known",
     .parameters = { { .name = "damp", .value = 0.01, .least = 0, .most = 10 },
                     { .name = "act_order", .value = 1, .flag = true } },
     .run = run,

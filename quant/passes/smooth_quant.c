@@ -283,11 +283,11 @@ static tare_status change_members(struct group *group, struct tare_quant_layer *
         struct tare_quant_layer *layer = &work->layers[i];
         bool found;
         if (!tare_edge_equal(layer->input, old) || !takes_part(work, layer)) continue;
+        work->changes++;
         multiply_rows(group, layer);
         TARE_TRY(tare_quant_scale_input(work->arena, layer, group->scale, group->entries, group->channels));
         if (layer->setting.method->needs_ranges) {
-            TARE_TRY(tare_quant_scaled_params(&found, &layer->left_params, work, layer->observed, -1, group->statistics,
-                                              layer->input_scale, &layer->setting));
+            TARE_TRY(tare_quant_input_params(&found, &layer->left_params, work, layer));
             TARE_TRY(tare_quant_scale_entries(work, layer));
         }
         if (maker) {
@@ -354,6 +354,8 @@ const struct tare_quant_pass tare_quant_pass_smooth_quant = {
     .name = "smooth_quant",
     .help = "outlying channels of activations made smaller, and their weights larger",
     .needs_channels = true,
+    .scales_inputs = true,
+    .idle = "no quantized layer has an activation with statistics of channels that weights of their own multiply",
     .parameters = { { .name = "alpha", .value = 0.5, .least = 0, .most = 1 } },
     .run = run,
 };

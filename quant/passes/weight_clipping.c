@@ -101,7 +101,9 @@ static tare_status clip(struct tare_quant_work *work, struct tare_quant_layer *l
     each(&c, measure);
     for (int64_t g = 0; g < weight->n_scales; g++) {
         double scale = c.groups[g].clip / c.qmax;
-        if (scale > 0 && isfinite(scale) && c.groups[g].error[1] < c.groups[g].error[0]) weight->scales[g] = scale;
+        if (!(scale > 0) || !isfinite(scale) || !(c.groups[g].error[1] < c.groups[g].error[0])) continue;
+        weight->scales[g] = scale;
+        work->changes++;
     }
     return TARE_OK;
 }
@@ -114,5 +116,6 @@ static tare_status run(struct tare_quant_work *work, const struct tare_quant_pas
 const struct tare_quant_pass tare_quant_pass_weight_clipping = {
     .name = "weight_clipping",
     .help = "scales of weights that make the mean square error least",
+    .idle = "no smaller scale of a weight has a smaller error",
     .run = run,
 };

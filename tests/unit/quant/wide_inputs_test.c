@@ -25,7 +25,8 @@ static void add_signature(struct quantized_model *m) {
 
 /* y = x W with column c of x reaching spread^c times as far as the first and rows of W that undo it; `op` (NULL: none)
  * follows. */
-static struct result quantize(double spread, int outputs, const char *op, int activation_bits) {
+static struct result quantize_after(const char *passes, double spread, int outputs, const char *op,
+                                    int activation_bits) {
     const struct tare_quant_plan options = {
         .setting = { .method = &tare_method_static, .activation_bits = activation_bits }, .warns = true
     };
@@ -39,7 +40,7 @@ static struct result quantize(double spread, int outputs, const char *op, int ac
     quantized_model_return(&m, mini_node(m.graph, "Identity", "copy", 1, y));
     add_signature(&m);
     expected = quantized_model_run(&m);
-    quantized_model_quantize(&m, &options, "");
+    quantized_model_quantize(&m, &options, passes);
     got = quantized_model_run(&m);
     assert_int_equal(m.report.quantized, 1);
     result = (struct result){ m.report.outcomes[0].setting.activation_bits == 16 ? 16 : 8,
@@ -48,6 +49,10 @@ static struct result quantize(double spread, int outputs, const char *op, int ac
     tare_tensor_reset(&got);
     quantized_model_end(&m);
     return result;
+}
+
+static struct result quantize(double spread, int outputs, const char *op, int activation_bits) {
+    return quantize_after("", spread, outputs, op, activation_bits);
 }
 
 static void channels_of_different_scales__need_16_bits(void **state) {
@@ -72,6 +77,27 @@ static void a_layer_for_which_16_bits_are_too_few__has_a_warning(void **state) {
     assert_int_equal(result.bits, 16);
     assert_int_equal(result.warnings, 1);
     if (!(result.loss > 0.01)) fail_msg("the warning is wrong: the loss is %.3g", result.loss);
+}
+
+/* The bits are chosen for the activation whose channels smooth_quant has divided, and so is the warning. */
+static void channels_that_a_pass_makes_alike__need_8_bits(void **state) {
+    const struct result narrow = quantize(0.5, SCORES, NULL, 8),
+                        smooth = quantize_after("smooth_quant", 0.5, SCORES, NULL, 0),
+                        kept = quantize_after("smooth_quant", 0.5, SCORES, NULL, 8);
+    (void)state;
+    assert_int_equal(smooth.bits, 8);
+    assert_int_equal(smooth.warnings, 0);
+    assert_int_equal(kept.warnings, 0);
+    if (!(smooth.loss < narrow.loss / 3)) fail_msg("loss %.3g, %.3g without the pass", smooth.loss, narrow.loss);
+}
+
+/* With the range of the divided activation. */
+static void channels_that_a_pass_divides_too_little__have_16_bits(void **state) {
+    const struct result kept = quantize_after("smooth_quant:alpha=0.1", 0.5, 1, NULL, 8),
+                        wide = quantize_after("smooth_quant:alpha=0.1", 0.5, 1, NULL, 0);
+    (void)state;
+    assert_int_equal(wide.bits, 16);
+    if (!(wide.loss < kept.loss)) fail_msg("loss %.3g with 16 bits, %.3g with 8", wide.loss, kept.loss);
 }
 
 static void bits_on_request__stay(void **state) {
@@ -150,6 +176,8 @@ int main(void) {
         cmocka_unit_test(channels_of_different_scales__need_16_bits),
         cmocka_unit_test(a_layer_that_keeps_8_bits_and_is_noisy__has_a_warning),
         cmocka_unit_test(a_layer_for_which_16_bits_are_too_few__has_a_warning),
+        cmocka_unit_test(channels_that_a_pass_makes_alike__need_8_bits),
+        cmocka_unit_test(channels_that_a_pass_divides_too_little__have_16_bits),
         cmocka_unit_test(bits_on_request__stay),
         cmocka_unit_test(a_number__tolerates_less_noise_than_scores),
         cmocka_unit_test(products_in_batches__have_the_noise_of_one),
