@@ -33,7 +33,8 @@ def parts(name: str, value: object) -> list[tuple[str, np.ndarray]]:
         return [(f"{name}.{part}", getattr(value, part).numpy()) for part in ("indices", "values", "dense_shape")]
     if isinstance(value, tf.RaggedTensor):
         return [*parts(f"{name}.values", value.values), (f"{name}.row_splits", value.row_splits.numpy())]
-    return [(name, value.numpy())]     # type: ignore[attr-defined]
+    array = value.numpy()     # type: ignore[attr-defined]
+    return [(name, np.array([array], dtype=object) if isinstance(array, bytes) else array)]     # a scalar string is bytes
 
 
 def beyond_xla(error: str, compiled: bool) -> str:

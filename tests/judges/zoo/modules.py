@@ -10,7 +10,7 @@ from catalogue import Record, model
 from zoo.saving import SERVING, drawn, floats, save
 
 Spec = tf.TensorSpec
-FLOAT_IN_DYNAMIC = {"quantize/dynamic*": "method dynamic does not quantize this op by default"}
+FLOAT_IN_DYNAMIC = {"quantize/dynamic-*": "method dynamic does not quantize this op by default"}
 
 
 class Layers(tf.Module):

@@ -140,7 +140,7 @@ def table_that_changes(folder: str, random: np.random.Generator) -> dict[str, li
     return {SERVING: [{"keys": random.integers(0, 7, 4)} for _ in range(4)]}
 
 
-@model()
+@model(refuses=FLOAT_IN_DYNAMIC)
 def tables_of_vectors_and_empty_ones(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
     module = Layers(random, (4, 4))
     module.vectors = tf.lookup.experimental.MutableHashTable(tf.string, tf.float32, [0.0, 0.0, 0.0, 1.0])

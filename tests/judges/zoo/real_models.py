@@ -15,7 +15,7 @@ import loaders
 from catalogue import Record
 
 FOLDER = Path(os.environ.get("TARE_TEST_DATA", "")) / "models"
-COUNT = 3
+COUNT, TRIES = 3, 12
 
 
 def value(random: np.random.Generator, dtype: tf.DType, shape: tf.TensorShape) -> np.ndarray:
@@ -26,6 +26,11 @@ def value(random: np.random.Generator, dtype: tf.DType, shape: tf.TensorShape) -
     if dtype.is_integer or dtype.is_bool:
         return random.integers(0, 2, sizes).astype(dtype.as_numpy_dtype)
     return random.normal(size=sizes).astype(dtype.as_numpy_dtype)
+
+
+def is_finite(values: Record) -> bool:
+    """A mean over no elements, for example, is NaN, which integers have no value for."""
+    return all(np.isfinite(array).all() for array in values.values() if array.dtype.kind in "fc")
 
 
 def write(source: Path, folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
@@ -40,10 +45,10 @@ def write(source: Path, folder: str, random: np.random.Generator) -> dict[str, l
         if "/" in name or signature.structured_input_signature[0]:
             continue
         specs = signature.structured_input_signature[1]
-        rows = [{key: value(random, spec.dtype, spec.shape) for key, spec in specs.items()} for _ in range(COUNT)]
+        rows = [{key: value(random, spec.dtype, spec.shape) for key, spec in specs.items()} for _ in range(TRIES)]
         try:
-            execution.run(loaded, name, rows)
-            found[name] = rows
+            outputs = execution.run(loaded, name, rows)
+            found[name] = [row for row, values in zip(rows, outputs, strict=True) if is_finite(values)][:COUNT] or rows[:COUNT]
         except Exception:  # noqa: BLE001 (the model needs other values, or has none)
             continue
     return found
