@@ -141,15 +141,26 @@ static void set_results(struct tare_lowering *l, struct tare_node *node) {
     if (l->status == TARE_OK) l->status = tare_node_set_shape_list(node, "result_shapes", shapes, count);
 }
 
+/* Operands that hold the shapes of results, where dimensions are open: the kernel has them from its other operands. */
+static bool is_shape_operand(const struct tare_lowering *l, size_t operand) {
+    const struct tare_shlo_attr *shapes = tare_shlo_find(l->op->extra, "indices_of_shape_operands");
+    size_t count = 0;
+    if (!shapes || shapes->kind != TARE_SHLO_ATTR_TENSOR || !tare_shlo_tensor_count(&count, shapes)) return false;
+    for (size_t i = 0; i < count; i++)
+        if (tare_shlo_tensor_integer(shapes, i) == (int64_t)operand) return true;
+    return false;
+}
+
 static void lower_kernel(struct tare_lowering *l, const char *target) {
     struct tare_edge inputs[MOST_RESULTS];
+    size_t count = 0;
     if (l->op->n_operands > MOST_RESULTS) {
         tare_lower_fail(l, TARE_UNSUPPORTED, "%zu operands", l->op->n_operands);
         return;
     }
     for (size_t i = 0; i < l->op->n_operands; i++)
-        inputs[i] = tare_lower_in(l, i);
-    struct tare_node *node = tare_lower_begin(l, "XlaCustomCallV2", inputs, l->op->n_operands);
+        if (!is_shape_operand(l, i)) inputs[count++] = tare_lower_in(l, i);
+    struct tare_node *node = tare_lower_begin(l, "XlaCustomCallV2", inputs, count);
     tare_lower_attr_bytes(l, node, "call_target_name", target, strlen(target));
     tare_lower_attr_bool(l, node, "has_side_effect", false);
     set_config(l, node);
