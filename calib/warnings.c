@@ -207,6 +207,17 @@ static tare_status warn_of_functions(struct tare_calibration_warning_list *list,
     return status;
 }
 
+/* One warning about all tensors of a group, unless it is empty. */
+static tare_status add_group(struct tare_calibration_warning_list *list, struct tare_calibration_warning *warning,
+                             const char *kind, const char *tensor, const char *what) {
+    struct tare_strbuf text = { 0 };
+    if (warning->n_tensors == 0) return TARE_OK;
+    warning->kind = kind;
+    tare_strbuf_printf(&text, "%zu %s%s%s: ", warning->n_tensors, tensor, plural(warning->n_tensors), what);
+    put_tensors(&text, warning);
+    return add(list, *warning, &text);
+}
+
 static tare_status warn_of_unreached_tensors(struct tare_calibration_warning_list *list,
                                              const struct tare_calibration *c) {
     struct group group = { .warning = about_no_record };
@@ -218,13 +229,7 @@ static tare_status warn_of_unreached_tensors(struct tare_calibration_warning_lis
         if (known && tare_calibration_function_records(c, tensor->function) == 0) continue;
         TARE_TRY(put_in_group(list, &group, tensor));
     }
-    if (group.warning.n_tensors == 0) return TARE_OK;
-    struct tare_strbuf text = { 0 };
-    group.warning.kind = "unreached_tensor";
-    tare_strbuf_printf(&text, "%zu observed tensor%s no record computed: ", group.warning.n_tensors,
-                       plural(group.warning.n_tensors));
-    put_tensors(&text, &group.warning);
-    return add(list, group.warning, &text);
+    return add_group(list, &group.warning, "unreached_tensor", "observed tensor", " no record computed");
 }
 
 /* ---- values ---- */
@@ -314,13 +319,7 @@ static tare_status warn_of_constants(struct tare_calibration_warning_list *list,
         if (!tare_statistics_extremes(&low, &high, s) || low != high) continue;
         TARE_TRY(put_in_group(list, &group, c->tensors[i]));
     }
-    if (group.warning.n_tensors == 0) return TARE_OK;
-    struct tare_strbuf text = { 0 };
-    group.warning.kind = "constant";
-    tare_strbuf_printf(&text, "%zu tensor%s with one value only: ", group.warning.n_tensors,
-                       plural(group.warning.n_tensors));
-    put_tensors(&text, &group.warning);
-    return add(list, group.warning, &text);
+    return add_group(list, &group.warning, "constant", "tensor", " with one value only");
 }
 
 /* ---- records ---- */

@@ -38,27 +38,26 @@ struct calibrate_options {
     struct tare_log_options logging;
 };
 
-#define ROW(row_name, row_kind, member)                                                                                \
-    .name = row_name, .kind = row_kind, .offset = offsetof(struct calibrate_options, member)
+#define ROW(row_name, row_kind, member) TARE_OPTION(struct calibrate_options, row_name, row_kind, member)
 static const struct tare_option rows[] = {
-    { ROW("data", TARE_OPTION_LIST, data), .placeholder = "[SIGNATURE=]FILE",
+    { ROW("data", LIST, data), .placeholder = "[SIGNATURE=]FILE",
       .help = "representative samples: a file, a quoted pattern, or - for standard input" },
     TARE_OPTION_NESTED(struct calibrate_options, inputs, tare_input_rows),
     TARE_OPTION_NESTED(struct calibrate_options, records, tare_data_rows),
-    { ROW("output", TARE_OPTION_STRING, output), .letter = 'o', .placeholder = "FILE",
+    { ROW("output", STRING, output), .letter = 'o', .placeholder = "FILE",
       .help = "calibration file to write; FILE.state saves the progress of the run" },
     TARE_OPTION_NESTED(struct calibrate_options, how, tare_calibrate_rows),
-    { ROW("function", TARE_OPTION_STRING, function), .placeholder = "F",
+    { ROW("function", STRING, function), .placeholder = "F",
       .help = "function to calibrate instead of a signature, given by alias, path (layer.call) or name" },
-    { ROW("shard", TARE_OPTION_STRING, shard), .placeholder = "I/N",
+    { ROW("shard", STRING, shard), .placeholder = "I/N",
       .help = "process only every N-th record, starting at record I (from 0); combine the shards with tare merge" },
-    { ROW("resume", TARE_OPTION_FLAG, resume), .help = "continue from FILE.state if it exists" },
-    { ROW("autosave", TARE_OPTION_DOUBLE, autosave), .fallback = "5", .min = 0.001, .max = 1e6,
-      .placeholder = "SECONDS", .help = "seconds between two saves of FILE.state" },
-    { ROW("dry-run", TARE_OPTION_FLAG, dry_run),
+    { ROW("resume", FLAG, resume), .help = "continue from FILE.state if it exists" },
+    { ROW("autosave", DOUBLE, autosave), .fallback = "5", .min = 0.001, .max = 1e6, .placeholder = "SECONDS",
+      .help = "seconds between two saves of FILE.state" },
+    { ROW("dry-run", FLAG, dry_run),
       .help = "check all records, run the first ones, and estimate the time and memory of the run" },
-    { ROW("quiet", TARE_OPTION_FLAG, quiet), .help = "print only warnings on standard error" },
-    { ROW("json", TARE_OPTION_FLAG, json), .help = "print a summary as JSON" },
+    { ROW("quiet", FLAG, quiet), .help = "print only warnings on standard error" },
+    { ROW("json", FLAG, json), .help = "print a summary as JSON" },
     TARE_PLUGIN_OPTION(struct calibrate_options),
     TARE_LOG_OPTIONS(struct calibrate_options),
     { 0 },
