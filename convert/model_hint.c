@@ -4,6 +4,7 @@
 #include "convert/model_hint.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "convert/stablehlo/module.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -94,6 +95,20 @@ static const char *archive(const struct sample *s) {
     return "this is a ZIP archive (unpack it, then give the folder of the SavedModel)";
 }
 
+#define WRITE_EXPORT "open('OUT.jaxexport', 'wb').write(jax.export.export(jax.jit(function))(*arguments).serialize())"
+
+/* What compilers print and JAX stores; NULL: neither. */
+static const char *kind_of_program(const struct sample *s) {
+    const bool is_module = begins(s, 0, "module", 6) || begins(s, 0, "#loc", 4) || begins(s, 0, "// ", 3);
+    if (begins(s, 0, "HloModule", 9))
+        return "this is HLO text, which XLA makes while it compiles (export the function in JAX: " WRITE_EXPORT ")";
+    if (is_module && (has_member(s, "stablehlo.") || has_member(s, "func.func") || has_member(s, "vhlo.")))
+        return "this is StableHLO text (write it as a portable artifact: " TARE_SHLO_WRITE_ARTIFACT ")";
+    if (begins(s, 0, "\x80", 1) && has_member(s, "jax._src"))
+        return "this is an executable that JAX compiled, without the program (export the function: " WRITE_EXPORT ")";
+    return NULL;
+}
+
 static const char *kind_of_file(const struct sample *s) {
     if (begins(s, 0, "\x89HDF\r\n\x1a\n", 8))
         return "this is a Keras HDF5 file (export it with keras.models.load_model(FILE).export(\"DIR\"), then give "
@@ -103,6 +118,7 @@ static const char *kind_of_file(const struct sample *s) {
         return "this is a TensorFlow Lite model, which cannot be converted back (give the SavedModel that it was made "
                "from)";
     if (begins(s, 0, "\x1f\x8b", 2)) return "this is a gzip file (unpack it, then give the folder of the SavedModel)";
+    if (kind_of_program(s)) return kind_of_program(s);
     if (begins(s, 0, "\x80", 1) && s->n_head > 1 && s->head[1] >= 2 && s->head[1] <= 5)
         return "this is a Python pickle, probably a PyTorch model (export it to a SavedModel; docs/exporting.md)";
     if (begins(s, 0, "ML\xefR", 4))

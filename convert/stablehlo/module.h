@@ -10,6 +10,11 @@
 #include "base/arena.h"
 #include "base/status.h"
 
+/* The command that writes a module in another form as one that is read here. */
+#define TARE_SHLO_WRITE_ARTIFACT                                                                                       \
+    "python3 -c \"from jaxlib.mlir.dialects import stablehlo as s; open('OUT.mlirbc', 'wb').write("                    \
+    "s.serialize_portable_artifact_str(open('FILE', 'rb').read(), s.get_minimum_version()))\""
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

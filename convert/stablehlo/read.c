@@ -202,6 +202,19 @@ static tare_status check_resources(const struct sections *sections) {
                   : TARE_OK;
 }
 
+/* Versions of StableHLO differ, those of VHLO are stable: only the latter is in files for other programs. */
+static tare_status check_dialects(const struct tare_shlo_reader *reader) {
+    bool stablehlo = false, vhlo = false;
+    for (size_t i = 0; i < reader->n_dialects; i++) {
+        stablehlo |= strcmp(reader->dialects[i], "stablehlo") == 0;
+        vhlo |= strcmp(reader->dialects[i], "vhlo") == 0;
+    }
+    if (vhlo || !stablehlo) return TARE_OK;
+    return TARE_FAIL(
+        TARE_UNSUPPORTED,
+        "this is bytecode of the dialect stablehlo (write it as a portable artifact: " TARE_SHLO_WRITE_ARTIFACT ")");
+}
+
 static tare_status read_all(struct tare_shlo_reader *reader) {
     struct tare_shlo_module *module = reader->module;
     struct tare_mlir_input in = { module->data, 0, module->size };
@@ -211,6 +224,7 @@ static tare_status read_all(struct tare_shlo_reader *reader) {
     TARE_TRY(check_resources(&sections));
     TARE_TRY(read_strings(reader, sections.content[TARE_MLIR_SECTION_STRINGS]));
     TARE_TRY(read_dialects(reader, &sections.content[TARE_MLIR_SECTION_DIALECTS]));
+    TARE_TRY(check_dialects(reader));
     TARE_TRY(read_op_names(reader, &sections.content[TARE_MLIR_SECTION_DIALECTS]));
     TARE_TRY(
         read_offsets(reader, sections.content[TARE_MLIR_SECTION_OFFSETS], &sections.content[TARE_MLIR_SECTION_DATA]));

@@ -18,6 +18,10 @@ printf 'PK\x03\x04..........model.weights.h5' >model.keras
 printf '\x80\x02}q\0' >old.pt
 printf 'PK\x03\x04..........other' >model.zip
 printf 'nothing known' >model.txt
+printf 'module @jit_f {\n  func.func public @main() {\n' >text.mlir
+printf 'HloModule jit_f, is_scheduled=true' >text.hlo
+printf '\x80\x04\x95\0jax._src.interpreters.pxla' >compiled.bin
+cp "$source_dir/tests/golden/jax/dialect_stablehlo.mlirbc" .
 mkdir -p served/1 && cp -r "$model"/. served/1/ && mkdir empty checkpoint && touch checkpoint/checkpoint
 cp "$model/saved_model.pb" renamed.pb
 while IFS='|' read -r path text; do
@@ -29,6 +33,10 @@ model.tflite|this is a TensorFlow Lite model, which cannot be converted back
 model.onnx|this is an ONNX model (convert it to a SavedModel
 model.pt|this is a PyTorch model (export it
 old.pt|this is a Python pickle, probably a PyTorch model
+text.mlir|this is StableHLO text (write it as a portable artifact: python3 -c
+text.hlo|this is HLO text, which XLA makes while it compiles (export the function
+compiled.bin|this is an executable that JAX compiled, without the program (export the function
+dialect_stablehlo.mlirbc|this is bytecode of the dialect stablehlo (write it as a portable artifact: python3 -c
 model.zip|this is a ZIP archive (unpack it
 frozen.pb|this is a frozen GraphDef (wrap it with tf.compat.v1.wrap_function
 renamed.pb|this is the file of a SavedModel (name it saved_model.pb
