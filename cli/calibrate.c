@@ -305,11 +305,10 @@ static void print_next(const struct work *w) {
     const bool is_tf1 = tare_saved_model_is_tf1(w->model);
     char *output;
     tare_hint_name(&output, model, is_tf1 ? "_int8" : "_tpu");
-    if (output)
-        tare_hint(&w->log, "tare", is_tf1 ? "quantize" : "convert", model, output, "--calibration", calibration, NULL);
+    if (output) tare_hint(&w->log, is_tf1 ? "quantize" : "convert", model, output, "--calibration", calibration, NULL);
     tare_free(output);
     tare_note(&w->log, "to choose a method first:");
-    tare_hint(&w->log, "tare", "compare", model, "--calibration", calibration, "--data", "EVAL.tfrecord", NULL);
+    tare_hint(&w->log, "compare", model, "--calibration", calibration, "--data", "EVAL.tfrecord", NULL);
 }
 
 static tare_status finish(struct work *w) {

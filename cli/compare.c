@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
+#include "cli/hint.h"
 #include "cli/log.h"
 #include "cli/output_check.h"
 #include "cli/plugins.h"
@@ -119,7 +120,10 @@ static void print_tables(struct tare_strbuf *text, const struct tare_compare_job
         tare_explanations_table(text, &c->result.explanations, c->result.text_width);
     }
     print_verdict(text, &c->result);
-    if (c->result.next) tare_strbuf_printf(text, "next: %s\n", c->result.next);
+    if (!c->result.next) return;
+    tare_strbuf_puts(text, "next: ");
+    tare_hint_put_command(text, c->result.next);
+    tare_strbuf_putc(text, '\n');
 }
 
 static tare_status print_result(const struct tare_compare_job *c, const struct compare_options *options) {

@@ -1,4 +1,5 @@
-/* Hints are complete command lines that can be pasted into a shell. */
+/* Hints are complete command lines that can be pasted into a shell: with the program by the path that it was called by
+ * unless the shell finds this program as "tare". */
 #include "cli/hint.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -6,18 +7,65 @@
 
 #include <limits.h>
 #include <stdarg.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { MOST_NAMES = 1000 };
 
+/* ---- the program ---- */
+
+static bool is_same_file(const char *a, const char *b) {
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/* Whether the first "tare" in the folders of PATH is the program at `path`. */
+static bool is_on_path(const char *path) {
+    const char *folders = getenv("PATH");
+    struct tare_strbuf name = { 0 };
+    bool found = false, same = false;
+    for (const char *rest = folders; rest && !found; rest = strchr(rest, ':') ? strchr(rest, ':') + 1 : NULL) {
+        const size_t size = strcspn(rest, ":");
+        name.size = 0;
+        tare_strbuf_append(&name, size ? rest : ".", size ? size : 1);
+        tare_strbuf_puts(&name, "/tare");
+        if (name.failed) break;
+        found = tare_file_kind_of(tare_strbuf_text(&name)) == TARE_FILE_REGULAR &&
+                access(tare_strbuf_text(&name), X_OK) == 0;
+        same = found && is_same_file(tare_strbuf_text(&name), path);
+    }
+    tare_strbuf_free(&name);
+    return same;
+}
+
+void tare_hint_put_program(struct tare_strbuf *out) {
+    const char *path = program_invocation_name;
+    if (!strchr(path, '/') || is_on_path(path))
+        tare_strbuf_puts(out, "tare");
+    else
+        tare_strbuf_shell_word(out, path);
+}
+
+void tare_hint_put_command(struct tare_strbuf *out, const char *command) {
+    static const char name[] = "tare ";
+    const bool names_program = strncmp(command, name, sizeof name - 1) == 0;
+    if (names_program) tare_hint_put_program(out);
+    tare_strbuf_puts(out, names_program ? command + strlen("tare") : command);
+}
+
+/* ---- notes ---- */
+
 static void put_word(struct tare_strbuf *out, const char *word) {
-    if (out->size) tare_strbuf_putc(out, ' ');
+    tare_strbuf_putc(out, ' ');
     tare_strbuf_shell_word(out, word);
 }
 
 static void print_line(const struct tare_log *log, struct tare_strbuf *line) {
-    if (!line->failed) tare_note(log, "next: %s", tare_strbuf_text(line));
+    /* A command without its result has no next one. */
+    if (!line->failed && fflush(stdout) == 0 && !ferror(stdout)) tare_note(log, "next: %s", tare_strbuf_text(line));
     tare_strbuf_free(line);
 }
 
@@ -26,6 +74,7 @@ void tare_hint(const struct tare_log *log, ...) {
     const char *word;
     va_list words;
     va_start(words, log);
+    tare_hint_put_program(&line);
     while ((word = va_arg(words, const char *)))
         put_word(&line, word);
     va_end(words);
@@ -34,6 +83,7 @@ void tare_hint(const struct tare_log *log, ...) {
 
 void tare_hint_words(const struct tare_log *log, const char *const *words) {
     struct tare_strbuf line = { 0 };
+    tare_hint_put_program(&line);
     for (size_t i = 0; words[i]; i++)
         put_word(&line, words[i]);
     print_line(log, &line);

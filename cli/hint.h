@@ -3,9 +3,15 @@
 #define TARE_CLI_HINT_H
 
 #include "base/log.h"
+#include "base/strbuf.h"
 
-/* Logs the note "next: tare …". The words follow as texts, quoted for the shell where necessary, and end with NULL;
- * placeholders for what the program does not know are in capitals: "EVAL.tfrecord". */
+/* "tare" if a shell finds this program by that name, otherwise the path by which it was called, quoted. */
+void tare_hint_put_program(struct tare_strbuf *out);
+/* A command line that begins with "tare", as results contain them, for this program. */
+void tare_hint_put_command(struct tare_strbuf *out, const char *command);
+
+/* Logs the note "next: tare …". The words of the command after the program follow as texts, quoted for the shell where
+ * necessary, and end with NULL; placeholders for what the program does not know are in capitals: "EVAL.tfrecord". */
 void tare_hint(const struct tare_log *log, ...) __attribute__((sentinel));
 
 /* The same for an array of words, which ends with NULL. */

@@ -71,7 +71,9 @@ void tare_command_log_to_file(enum tare_log_level level, const char *text) {
 static void write_both(void *arg, enum tare_log_level level, const char *text) {
     const struct tare_log terminal = tare_log_stderr(0, 1);
     append(level_name(level), text);
-    if (level <= (enum tare_log_level)(intptr_t)arg) terminal.write(terminal.arg, level, text);
+    if (level > (enum tare_log_level)(intptr_t)arg) return;
+    fflush(stdout); /* where both are one file, their order is that of the work */
+    terminal.write(terminal.arg, level, text);
 }
 
 struct tare_log tare_command_log(bool quiet) {

@@ -3,8 +3,10 @@
 #include "cli/log.h"
 #include "workflow/calibrate.h"
 #include "cli/command.h"
+#include "cli/hint.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct merge_options {
     const char *output;
@@ -58,8 +60,10 @@ static tare_status run(int argc, char *const *argv) {
         next = NULL;
     }
     TARE_CHECK(tare_calibration_save(sum, options.output));
-    const struct tare_log log = tare_command_log(true);
-    status = tare_workflow_calibrate_log(&log, sum);
+    const struct tare_log log = tare_command_log(false);
+    TARE_CHECK(tare_workflow_calibrate_log(&log, sum));
+    if (strcmp(options.output, "-") != 0)
+        tare_hint(&log, "convert", "MODEL", "OUT", "--calibration", options.output, NULL);
 done:
     tare_calibration_free(next);
     tare_calibration_free(sum);

@@ -32,10 +32,22 @@ static tare_status check_parent(const char *path) {
     return status;
 }
 
+/* Names --overwrite where it is what is missing. */
+static tare_status name_remedy(tare_status status, const char *path, const char *input, bool overwrite) {
+    struct tare_output_rules rules;
+    char *text = status == TARE_OK || overwrite ? NULL : tare_strdup(tare_error_text());
+    if (!text) return status;
+    tare_saved_model_output_rules(&rules, input, true);
+    const bool helps = tare_file_kind_of(path) == TARE_FILE_DIRECTORY && tare_output_dir_check(path, &rules) == TARE_OK;
+    tare_fail(status, "%s%s", text, helps ? " (replace it with --overwrite, or choose another name)" : "");
+    tare_free(text);
+    return status;
+}
+
 tare_status tare_command_check_model_output(const char *path, const char *input, bool overwrite) {
     struct tare_output_rules rules;
     tare_saved_model_output_rules(&rules, input, overwrite);
-    TARE_TRY(tare_output_dir_check(path, &rules));
+    TARE_TRY(name_remedy(tare_output_dir_check(path, &rules), path, input, overwrite));
     return tare_file_kind_of(path) == TARE_FILE_DIRECTORY ? TARE_OK : check_parent(path);
 }
 

@@ -1,9 +1,11 @@
 /* tare show: prints the statistics in a calibration file. */
+#include "base/alloc.h"
 #include "base/log.h"
 #include "base/output.h"
 #include "base/strbuf.h"
 #include "calib/format/file.h"
 #include "cli/command.h"
+#include "cli/hint.h"
 #include "cli/log.h"
 #include "cli/output_check.h"
 #include "eval/report/calibration_report.h"
@@ -81,6 +83,25 @@ static tare_status print(const struct tare_calibration_report *report, const str
     return status;
 }
 
+/* The ranges are compared by the accuracy that they give; several files are merged first. */
+static void print_next(const struct show_options *options) {
+    const struct tare_log log = tare_command_log(options->json);
+    const char *first = options->files.items[0];
+    const char **words = tare_calloc(options->files.count + 4, sizeof *words);
+    size_t count = 0;
+    if (options->files.count == 1)
+        tare_hint(&log, "compare", "MODEL", "--calibration", first, "--data", "EVAL.tfrecord", NULL);
+    else if (words) {
+        words[count++] = "merge";
+        for (size_t i = 0; i < options->files.count; i++)
+            words[count++] = options->files.items[i];
+        words[count++] = "-o";
+        words[count] = "ALL.calib";
+        tare_hint_words(&log, words);
+    }
+    tare_free(words);
+}
+
 static tare_status run(int argc, char *const *argv) {
     struct show_options options;
     struct tare_calibration *calibration = NULL;
@@ -103,6 +124,7 @@ static tare_status run(int argc, char *const *argv) {
                            calibration->n_tensors);
     else
         status = print(&report, &options);
+    if (status == TARE_OK) print_next(&options);
 done:
     tare_calibration_report_free(&report);
     tare_calibration_free(calibration);

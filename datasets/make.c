@@ -35,6 +35,7 @@ static tare_status write_source(struct tare_make_outcome *outcome, struct tare_t
         TARE_TRY(tare_source_next(&sample, &where, &end, source, NULL, NULL));
         if (end) return TARE_OK;
         status = write_sample(writer, &sample);
+        outcome->labelled |= status == TARE_OK && tare_sample_find(&sample, "label");
         tare_sample_reset(&sample);
         if (status == TARE_INVALID_ARGUMENT || status == TARE_UNSUPPORTED) {
             TARE_TRY(tare_source_refuse(source, &where, status));
@@ -71,7 +72,7 @@ tare_status tare_dataset_make(struct tare_make_outcome *outcome, const char *out
     const char *const *files;
     size_t n_files;
     tare_status status;
-    *outcome = (struct tare_make_outcome){ 0, 0 };
+    *outcome = (struct tare_make_outcome){ 0 };
     TARE_CHECK(tare_source_new(&source, paths, n_paths, &source_options));
     files = tare_source_files(source, &n_files);
     TARE_CHECK(tare_output_file_check_apart(out, files, n_files));
@@ -98,6 +99,7 @@ static tare_status write_rows(struct tare_make_outcome *outcome, struct tare_tfr
         if (end) return TARE_OK;
         status = tare_data_file_decode(&sample, file, &record, spec);
         if (status == TARE_OK) status = write_sample(writer, &sample);
+        outcome->labelled |= status == TARE_OK && tare_sample_find(&sample, "label");
         tare_sample_reset(&sample);
         TARE_TRY(tare_error_prefix(status, "row %lld", (long long)record.number));
         outcome->records++;
@@ -111,7 +113,7 @@ tare_status tare_dataset_make_arrays(struct tare_make_outcome *outcome, const ch
     struct tare_tfrecord_writer *writer = NULL;
     struct tare_data_file *file = NULL;
     tare_status status;
-    *outcome = (struct tare_make_outcome){ 0, 0 };
+    *outcome = (struct tare_make_outcome){ 0 };
     TARE_CHECK(tare_data_file_join(&file, names, paths, n_paths));
     TARE_CHECK(tare_output_file_check_apart(out, paths, n_paths));
     TARE_CHECK(tare_tfrecord_create(&writer, out));

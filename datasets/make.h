@@ -5,6 +5,7 @@
 #include "datasets/spec.h"
 
 #include <signal.h>
+#include <stdbool.h>
 
 /* Options of both. */
 struct tare_make_options {
@@ -19,6 +20,7 @@ struct tare_make_options {
 
 struct tare_make_outcome {
     int64_t records, bad; /* written; skipped */
+    bool labelled;        /* a record has the key "label" */
 };
 
 /* Writes the samples of files of any format (datasets/data_file.h), or of one NPY file per name, to `out`, atomically;

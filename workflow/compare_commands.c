@@ -29,6 +29,10 @@ static tare_status take(const char **out, struct tare_arena *arena, struct tare_
 static void begin(struct tare_strbuf *out, const struct tare_compare_job *c, const char *command) {
     tare_strbuf_printf(out, "tare %s ", command);
     tare_strbuf_shell_word(out, c->task->model);
+}
+
+static void begin_output(struct tare_strbuf *out, const struct tare_compare_job *c, const char *command) {
+    begin(out, c, command);
     tare_strbuf_puts(out, " OUT");
 }
 
@@ -42,11 +46,11 @@ tare_status tare_workflow_compare_commands(struct tare_comparison_row *row, stru
         TARE_TRY(take(&row->plan, &c->result.arena, &text));
     }
     if (quantizes && !variant->bfloat16) {
-        begin(&text, c, "quantize");
+        begin_output(&text, c, "quantize");
         tare_workflow_plan_put(&text, &variant->plan, &samples);
         TARE_TRY(take(&row->quantize, &c->result.arena, &text));
     }
-    begin(&text, c, "convert");
+    begin_output(&text, c, "convert");
     if (quantizes) tare_workflow_plan_put(&text, &variant->plan, &samples);
     if (variant->bfloat16)
         tare_strbuf_puts(&text, " --bfloat16 analysis");
@@ -89,6 +93,17 @@ static void put_files(struct tare_strbuf *out, const char *option, const char *c
     }
 }
 
+/* How records are read and measured. */
+static void put_records(struct tare_strbuf *out, const struct tare_compare_job *c) {
+    const struct tare_compare_request *options = c->options;
+    const char *spec = c->task->spec_path;
+    put_files(out, "spec", &spec, spec ? 1 : 0);
+    put_files(out, "signature", &options->signature, options->signature ? 1 : 0);
+    put_files(out, "target", &options->target_key, options->target_key ? 1 : 0);
+    put_files(out, "label", &options->label, options->label && strcmp(options->label, "label") != 0 ? 1 : 0);
+    if (options->metric) put_files(out, "metric", &tare_metric_names[options->metric], 1);
+}
+
 /* Where models are worse than float, settings chosen by measurement may help, and after these, layers in higher
  * precision until the loss is within the margin. */
 static tare_status suggest(struct tare_compare_job *c) {
@@ -96,15 +111,11 @@ static tare_status suggest(struct tare_compare_job *c) {
     const struct tare_compare_request *options = c->options;
     const char *const records[] = { "EVAL" };
     struct tare_strbuf text = { 0 };
-    begin(&text, c, options->automatic ? "quantize" : "auto");
+    begin_output(&text, c, options->automatic ? "quantize" : "auto");
     put_files(&text, "data", task->n_calibration_data ? task->calibration_data : SAMPLES,
               task->n_calibration_data ? task->n_calibration_data : 1);
     put_files(&text, "eval", task->data_name ? records : task->data, task->data_name ? 1 : task->n_data);
-    put_files(&text, "spec", &task->spec_path, task->spec_path ? 1 : 0);
-    put_files(&text, "signature", &options->signature, options->signature ? 1 : 0);
-    put_files(&text, "target", &options->target_key, options->target_key ? 1 : 0);
-    put_files(&text, "label", &options->label, options->label && strcmp(options->label, "label") != 0 ? 1 : 0);
-    if (options->metric) put_files(&text, "metric", &tare_metric_names[options->metric], 1);
+    put_records(&text, c);
     if (!options->automatic && options->margin != TARE_MARGIN)
         tare_strbuf_printf(&text, " --margin %g", options->margin);
     if (options->automatic && tare_verdict_of(&c->result).tested)
@@ -114,10 +125,43 @@ static tare_status suggest(struct tare_compare_job *c) {
     return take(&c->result.next, &c->result.arena, &text);
 }
 
+/* The same comparison with more records, which may decide it. */
+static tare_status suggest_records(struct tare_compare_job *c) {
+    const struct tare_compare_task *task = c->task;
+    const struct tare_compare_request *options = c->options;
+    const bool has_more = options->limit && !task->data_name;
+    struct tare_strbuf text = { 0 };
+    begin(&text, c, "compare");
+    put_files(&text, "with", options->with.items, options->with.count);
+    put_files(&text, "methods", &options->methods, options->methods ? 1 : 0);
+    put_files(&text, "calibration", &task->calibration_file, task->calibration_file ? 1 : 0);
+    put_files(&text, "calibration-data", task->calibration_data, task->n_calibration_data);
+    put_files(&text, "data", has_more ? task->data : (const char *const[]){ "EVAL" }, has_more ? task->n_data : 1);
+    put_records(&text, c);
+    if (options->margin != TARE_MARGIN) tare_strbuf_printf(&text, " --margin %g", options->margin);
+    return take(&c->result.next, &c->result.arena, &text);
+}
+
 static bool reaches_decibels(const struct tare_comparison *c) {
     for (size_t r = 1; r < c->n_rows; r++)
         if (tare_worst_sqnr_db(NULL, c, c->rows[r].outputs) >= TARE_VERDICT_DB) return true;
     return false;
+}
+
+/* A finished model that keeps up with float; NULL: none. */
+static const char *good_given(const struct tare_compare_job *c) {
+    if (c->result.target || !tare_verdict_is_good(&c->result)) return NULL;
+    for (size_t r = 1; r < c->result.n_rows; r++)
+        if (c->result.rows[r].path) return c->result.rows[r].path;
+    return NULL;
+}
+
+/* What a finished model needs before it is served. */
+static tare_status suggest_validation(struct tare_compare_job *c, const char *path) {
+    struct tare_strbuf text = { 0 };
+    tare_strbuf_puts(&text, "tare validate ");
+    tare_strbuf_shell_word(&text, path);
+    return take(&c->result.next, &c->result.arena, &text);
 }
 
 tare_status tare_workflow_compare_next(struct tare_compare_job *c) {
@@ -125,6 +169,8 @@ tare_status tare_workflow_compare_next(struct tare_compare_job *c) {
     const struct tare_verdict verdict = tare_verdict_of(&c->result);
     struct tare_quant_plan plan;
     struct tare_strbuf text = { 0 };
+    if (verdict.row ? verdict.row->path != NULL : good_given(c) != NULL)
+        return suggest_validation(c, verdict.row ? verdict.row->path : good_given(c));
     if (verdict.row) {
         c->result.next = verdict.row->quantize ? verdict.row->quantize : verdict.row->convert;
         return TARE_OK;
@@ -132,6 +178,7 @@ tare_status tare_workflow_compare_next(struct tare_compare_job *c) {
     if (verdict.reason == TARE_VERDICT_WORSE || verdict.reason == TARE_VERDICT_BROKEN ||
         (verdict.reason == TARE_VERDICT_UNDECIDED && !reaches_decibels(&c->result)))
         return suggest(c);
+    if (verdict.reason == TARE_VERDICT_UNDECIDED) return suggest_records(c);
     if (verdict.reason == TARE_VERDICT_GUESS && !c->task->data_name) {
         tare_strbuf_puts(&text, "tare dataset head ");
         tare_strbuf_shell_word(&text, c->task->data[0]);
@@ -140,7 +187,7 @@ tare_status tare_workflow_compare_next(struct tare_compare_job *c) {
     if (verdict.reason != TARE_VERDICT_TARGET) return TARE_OK;
     if (!c->result.target->chosen) return TARE_OK;
     TARE_TRY(recipe_plan(&plan, c, 0));
-    begin(&text, c, "quantize");
+    begin_output(&text, c, "quantize");
     tare_workflow_plan_put(&text, &plan, &samples);
     return take(&c->result.next, &c->result.arena, &text);
 }

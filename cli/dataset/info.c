@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "base/text_table.h"
 #include "cli/dataset/dataset.h"
+#include "calib/warnings.h"
 #include "cli/hint.h"
 #include "cli/log.h"
 #include "cli/output_check.h"
@@ -295,21 +296,34 @@ static tare_status write_draft(const struct tare_survey *survey, const struct in
     return status;
 }
 
+/* Calibration needs a few hundred records, however many there are; the evaluation is the more precise the more it has.
+ */
+static int64_t advised_samples(int64_t records) {
+    enum { MOST = 300 };
+    const int64_t half = records / 2, third = records / 3;
+    const int64_t least = half < TARE_WARNING_FEW_RECORDS ? half : TARE_WARNING_FEW_RECORDS;
+    const int64_t advised = third > least ? third : least;
+    return advised < 1 ? 1 : advised < MOST ? advised : MOST;
+}
+
 /* The draft serves calibration and evaluation, which need different records. */
-static void print_next(const struct info_options *options) {
+static void print_next(const struct info_options *options, int64_t records) {
     const struct tare_log log = tare_command_log(options->quiet);
-    static const char *const first[] = { "tare", "dataset", "split" },
-                             *const last[] = { "--fraction", "0.7", "--names", "calibration,evaluation",
-                                               "--seed",     "1",   "-o",      NULL },
-                             *const parts[] = { "-calibration.tfrecord", "-evaluation.tfrecord", NULL };
+    char samples[32];
+    const char *const first[] = { "dataset", "split" }, *const last[] = { "--count", samples,
+                                                                          "--names", "calibration,evaluation",
+                                                                          "--seed",  "1",
+                                                                          "-o",      NULL },
+                      *const parts[] = { "-calibration.tfrecord", "-evaluation.tfrecord", NULL };
     const struct tare_option_list *files = &options->files;
     const char **words = tare_calloc(files->count + 20, sizeof *words);
     size_t count = 0;
     char *prefix = NULL;
+    snprintf(samples, sizeof samples, "%" PRId64, advised_samples(records));
     tare_note(&log, "wrote %s (check its comments, above all the scale of the inputs)", options->draft);
     tare_hint_prefix(&prefix, options->model ? options->model : files->items[0], parts);
     if (words && prefix) {
-        for (size_t i = 0; i < 3; i++)
+        for (size_t i = 0; i < 2; i++)
             words[count++] = first[i];
         for (size_t i = 0; i < files->count; i++) /* standard input cannot be split */
             words[count++] = strcmp(files->items[i], "-") == 0 ? "DATA" : files->items[i];
@@ -356,7 +370,7 @@ static tare_status run(int argc, char *const *argv) {
     if (status == TARE_OK) status = print_survey(&survey, options.json);
     if (status == TARE_OK && !survey.records && !survey.bad)
         status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records (expected at least 1)", options.files.items[0]);
-    if (status == TARE_OK && options.draft) print_next(&options);
+    if (status == TARE_OK && options.draft) print_next(&options, survey.records);
     if (status == TARE_OK && survey.bad)
         status = survey.bad == 1 ? TARE_FAIL(TARE_CORRUPT, "%s", survey.bad_texts[0])
                                  : TARE_FAIL(TARE_CORRUPT, "%" PRId64 " invalid records; the first: %s", survey.bad,

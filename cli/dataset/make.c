@@ -132,10 +132,14 @@ static void print_classes(const struct make_options *options) {
     }
 }
 
-static void print_next(const struct make_options *options) {
+/* Labelled records serve the evaluation, which must not use the samples of the calibration. */
+static void print_next(const struct make_options *options, bool labelled) {
     const struct tare_log log = tare_command_log(false);
     if (strcmp(options->output, "-") == 0) return;
-    tare_hint(&log, "tare", "calibrate", "MODEL", "--data", options->output, "-o", "MODEL.calib", NULL);
+    if (labelled)
+        tare_hint(&log, "compare", "MODEL", "--calibration-data", "SAMPLES", "--data", options->output, NULL);
+    else
+        tare_hint(&log, "calibrate", "MODEL", "--data", options->output, "-o", "MODEL.calib", NULL);
 }
 
 static tare_status run(int argc, char *const *argv) {
@@ -157,7 +161,7 @@ static tare_status run(int argc, char *const *argv) {
     fprintf(stderr, "%s: %" PRId64 " records", options.output, outcome.records);
     if (outcome.bad) fprintf(stderr, ", %" PRId64 " bad ones left out", outcome.bad);
     fputc('\n', stderr);
-    print_next(&options);
+    print_next(&options, outcome.labelled);
 done:
     tare_data_options_close(&options.records);
     tare_options_free(&options, &set);

@@ -215,7 +215,7 @@ static void print_parts(const struct tare_split_outcome *outcome, bool quiet) {
     for (size_t i = 0; i < outcome->count; i++)
         if (!outcome->parts[i].records) tare_warn(&log, "%s has no records", outcome->parts[i].path);
     if (outcome->count == 2 && outcome->parts[0].records)
-        tare_hint(&log, "tare", "calibrate", "MODEL", "--data", outcome->parts[0].path, "-o", "MODEL.calib", NULL);
+        tare_hint(&log, "calibrate", "MODEL", "--data", outcome->parts[0].path, "-o", "MODEL.calib", NULL);
 }
 
 static tare_status run(int argc, char *const *argv) {

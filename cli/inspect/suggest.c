@@ -1,6 +1,8 @@
 /* tare inspect --suggest: proposes functions to place on the TPU, with the command that converts the model, and lists
  * the ops that keep a function off the TPU. */
+#include "base/alloc.h"
 #include "base/strbuf.h"
+#include "cli/hint.h"
 #include "tpu/functions.h"
 #include "tpu/suggest.h"
 #include "workflow/inspection.h"
@@ -27,6 +29,23 @@ static void append_choice(struct tare_strbuf *out, const struct tare_graph_model
         tare_strbuf_printf(out, "tpu_functions { concrete_function_name: \"%s\" }", suggestion->function->name);
 }
 
+/* The output is in the working folder: the folder of the model may be read-only. */
+static void print_convert(const struct tare_graph_model *model, const char *option, const char *value) {
+    struct tare_strbuf line = { 0 };
+    char *output;
+    tare_hint_name(&output, model->path, "_tpu");
+    tare_hint_put_program(&line);
+    tare_strbuf_puts(&line, " convert ");
+    tare_strbuf_shell_word(&line, model->path);
+    tare_strbuf_putc(&line, ' ');
+    if (output) tare_strbuf_shell_word(&line, output);
+    tare_strbuf_printf(&line, " %s=", option);
+    tare_strbuf_shell_word(&line, value);
+    if (output && !line.failed) printf("  %s\n", tare_strbuf_text(&line));
+    tare_strbuf_free(&line);
+    tare_free(output);
+}
+
 static void print_choices(const struct tare_tpu_suggestions *s, const struct tare_graph_model *model) {
     struct tare_strbuf options = { 0 };
     for (size_t i = 0; i < s->count; i++) {
@@ -36,8 +55,7 @@ static void print_choices(const struct tare_tpu_suggestions *s, const struct tar
         tare_strbuf_printf(&options, "%s%s", i ? " " : "", tare_strbuf_text(&choice));
         tare_strbuf_free(&choice);
     }
-    printf("  tare convert %s %s_tpu --converter_options_string='%s'\n", model->path, model->path,
-           tare_strbuf_text(&options));
+    print_convert(model, "--converter_options_string", tare_strbuf_text(&options));
     tare_strbuf_free(&options);
 }
 
@@ -47,9 +65,8 @@ static void print_suggestions(const struct tare_tpu_suggestions *s, const struct
     if (s->count) print_choices(s, model);
     for (size_t i = 0; i < s->n_remarks; i++)
         printf("  %s: %s\n", s->remarks[i].function->name, s->remarks[i].text);
-    if (s->n_remarks)
-        printf("  to keep the unsupported parts on the CPU: tare convert %s %s_tpu --tpu_functions auto\n", model->path,
-               model->path);
+    if (s->n_remarks) printf("  to keep the unsupported parts on the CPU:\n");
+    if (s->n_remarks) print_convert(model, "--tpu_functions", "auto");
 }
 
 tare_status inspect_print_suggestions(const struct tare_graph_model *model) {

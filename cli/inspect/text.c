@@ -194,14 +194,14 @@ static void print_next(const struct tare_graph_model *model, const struct inspec
     char *output;
     if (!model->n_signatures || ops->n_missing) return;
     if (ops->tpu_calls) {
-        tare_hint(&log, "tare", "compare", "FLOAT_MODEL", "--with", model->path, "--data", "EVAL.tfrecord", NULL);
+        tare_hint(&log, "compare", "FLOAT_MODEL", "--with", model->path, "--data", "EVAL.tfrecord", NULL);
         return;
     }
     tare_hint_name(&output, model->path, ops->quantizable ? ".spec" : "_tpu");
     if (output && ops->quantizable)
-        tare_hint(&log, "tare", "dataset", "info", "DATA", "--draft-spec", output, "--model", model->path, NULL);
+        tare_hint(&log, "dataset", "info", "DATA", "--draft-spec", output, "--model", model->path, NULL);
     else if (output && !tare_saved_model_is_tf1(model))
-        tare_hint(&log, "tare", "convert", model->path, output, NULL);
+        tare_hint(&log, "convert", model->path, output, NULL);
     tare_free(output);
 }
 

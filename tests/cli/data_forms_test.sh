@@ -123,8 +123,8 @@ suggests() {
     grep -qF "tare: next: tare dataset split $text" log || fail "dataset info $*: no '$text' in: $(cat log)"
 }
 cp glyphs.csv part-1.csv && cp glyphs.csv 'part 2.csv'
-after="--fraction 0.7 --names calibration,evaluation --seed 1 -o"
-suggests "part-1.csv 'part 2.csv' --spec new.spec $after part-1" part-1.csv 'part 2.csv' --draft-spec new.spec
+after="--count 20 --names calibration,evaluation --seed 1 -o"
+suggests "part-1.csv 'part 2.csv' --spec new.spec ${after/20/40} part-1" part-1.csv 'part 2.csv' --draft-spec new.spec
 suggests "'part-*.csv' --spec new.spec $after part" 'part-*.csv' --draft-spec new.spec
 suggests "DATA --spec new.spec $after data" - --draft-spec new.spec <glyphs.csv
 suggests "glyphs.csv --spec new.spec $after saved_model" glyphs.csv --draft-spec new.spec --model "$model"

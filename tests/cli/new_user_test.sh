@@ -158,7 +158,7 @@ absent out
 # ---- run without input, what inspect suggests ----
 expect 2 "signature serving_default needs input (give --input image=FILE.npy, or --data FILE.tfrecord with keys image" "$tare" run "$model"
 "$tare" inspect "$model" --suggest >log || fail "inspect --suggest: $?"
-grep -qF "tare convert $model ${model}_tpu --converter_options_string='tpu_functions { function_alias: \"tpu_func\" }'" log || fail "--suggest: $(cat log)"
+grep -qF "tare convert $model saved_model_tpu --converter_options_string='tpu_functions { function_alias: \"tpu_func\" }'" log || fail "--suggest: $(cat log)"
 rm -rf slower_tpu
 "$tare" inspect slower --suggest >log || fail "inspect --suggest: $?"
 eval "$(sed -n 's/^  \(tare convert .*\)$/\1/p' log | sed 's|^tare|"$tare"|') --quiet" >/dev/null 2>log || fail "the suggested command fails: $(cat log)"

@@ -1,5 +1,6 @@
 # Helpers of the command line tests: source it. TARE_PROGRAM and TARE_SOURCE_DIR come from CTest.
 tare=$TARE_PROGRAM
+PATH=$(dirname "$tare"):$PATH # as installed: suggestions name the program "tare"
 source_dir=$TARE_SOURCE_DIR
 glyphs=$source_dir/examples/glyphs
 work=$(mktemp -d)
