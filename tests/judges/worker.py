@@ -12,6 +12,7 @@ import shutil
 import sys
 import time
 import zlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -84,6 +85,15 @@ class Case:
                 self.runs[f"{step.name}/validate"] = program.tare("validate", self.output(step))
 
 
+def refusal_of(loader: Callable[[str], object], model: Path) -> str:
+    """Why a loader does not read the original model either (TensorFlow lacks a kernel of an op, say); or ""."""
+    try:
+        loader(str(model))
+    except Exception as error:  # noqa: BLE001
+        return f"TensorFlow does not load the original model so: {type(error).__name__}"
+    return ""
+
+
 class Judge:
     """TensorFlow's part: loads and runs what `tare` wrote."""
 
@@ -149,7 +159,8 @@ class Judge:
                 loaded = value if value is not None else loaded
                 self.add(step.name, check, PASSED)
             except Exception as error:  # noqa: BLE001
-                self.add(step.name, check, FAILED, f"{type(error).__name__}: {error}")
+                reason = self.case.model.is_dir() and refusal_of(loader, self.case.model)
+                self.add(step.name, check, SKIPPED if reason else FAILED, reason or f"{type(error).__name__}: {error}")
         return loaded
 
     def run_step(self, step: Step, loaded: object | None) -> None:
