@@ -17,7 +17,7 @@ static bool is_on_tpu(const struct tare_quant_layer *layer) {
 static bool is_depthwise(const struct tare_quant_layer *layer) {
     const struct tare_quant_product *p = &layer->product;
     if (layer->kind == TARE_KIND_DEPTHWISE) return true;
-    return layer->kind == TARE_KIND_XLA_CONV && p->groups > 1 && p->arranged.dims[p->spatial] == 1;
+    return layer->kind == TARE_KIND_XLA_CONV && p->groups > 1 && tare_quant_operand(layer)->dims[p->spatial] == 1;
 }
 
 /* A depthwise convolution must be among the kinds also if the op is a general convolution. A product with a weight that

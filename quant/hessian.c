@@ -6,13 +6,15 @@
 #include <math.h>
 #include <string.h>
 
-static void conv_form(struct tare_hessian_form *out, const struct tare_quant_product *p) {
+static void conv_form(struct tare_hessian_form *out, const struct tare_quant_layer *layer) {
+    const struct tare_quant_product *p = &layer->product;
+    const struct tare_shape *filter = tare_quant_operand(layer);
     out->spatial = p->spatial;
-    out->channels = p->arranged.dims[p->spatial] * p->groups;
+    out->channels = filter->dims[p->spatial] * p->groups;
     out->groups = p->groups > 1 ? p->groups : 0;
     for (int i = 0; i < p->spatial; i++)
-        out->window[i] = (struct tare_hessian_window){ p->arranged.dims[i], p->window[i].stride, p->window[i].dilation,
-                                                       p->window[i].low,    p->window[i].high,   p->window[i].base };
+        out->window[i] = (struct tare_hessian_window){ filter->dims[i],  p->window[i].stride, p->window[i].dilation,
+                                                       p->window[i].low, p->window[i].high,   p->window[i].base };
     out->rank = p->spatial + 2;
     out->order[0] = p->dims.input_batch;
     for (int i = 0; i < p->spatial; i++)
@@ -44,7 +46,7 @@ bool tare_quant_hessian_form(struct tare_hessian_form *out, const struct tare_qu
     if (layer->refused || !layer->weight || layer->kind == TARE_KIND_GATHER) return false;
     if (p->batches != tare_quant_hessian_count(layer)) return false;
     if (p->spatial)
-        conv_form(out, p);
+        conv_form(out, layer);
     else
         dot_form(out, p);
     if (tare_permute_is_identity(out->rank, out->order)) out->rank = 0;

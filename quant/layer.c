@@ -275,6 +275,10 @@ void tare_quant_release_layers(struct tare_quant_layer *layers, size_t count) {
     }
 }
 
+const struct tare_shape *tare_quant_operand(const struct tare_quant_layer *layer) {
+    return layer->selection ? &layer->selection->entry : &layer->product.arranged;
+}
+
 static tare_status describe(struct tare_quant_layer *layer, struct tare_arena *arena,
                             const struct tare_model_shapes *shapes) {
     const struct tare_shape left = tare_model_shape(shapes, layer->input);

@@ -27,6 +27,16 @@ awk '/SQNR/ { column = / agree / ? 3 : 2 } /^static / && !/%.*%/ { sub(/ min_max
 awk 'NR == 1 { shared = $1 } NR == 2 && $1 > shared + 1 { better = 1 } END { exit !better }' decibels ||
     fail "ranges by iteration: $(cat shared scanned)"
 
+# Convolutions, whose filters are chosen from a stack.
+awk 'BEGIN { srand(4); for (i = 0; i < 16 * 288; i++) printf " %.4f", rand() - 0.3 }' >values
+"$TARE_TEST_HELPERS/op_model" array images.npy "float[16,6,6,8]$(cat values)" || fail "array"
+"$tare" compare "$modules/layers_convolutions.jaxexport" --calibration-data images.npy --data images.npy --min-elements 1 \
+    --methods weight_only,dynamic,static,static+gptq --wide --quiet >images 2>err || fail "convolutions: $(cat err)"
+awk '/^output / { part = 1 } /^cost/ { part = 2 } /SQNR/ { column = / agree / ? 3 : 2 }
+     part == 1 && $NF ~ /^[0-9]+$/ && !/^float/ { sub(/ min_max/, ""); sub(/ \342\206\220/, ""); if ($column < 30) print; n++ }
+     END { if (n != 4) print n " models" }' images >worse
+[ ! -s worse ] || fail "convolutions: $(cat worse images)"
+
 # One range file for both: the statistics of each iteration have a name of their own.
 "$tare" calibrate "$modules/layers_scanned.jaxexport" --data x.npy --output x.calib --quiet 2>err || fail "calibrate: $(cat err)"
 "$tare" show x.calib >shown 2>err || fail "show: $(cat err)"

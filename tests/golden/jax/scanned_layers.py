@@ -1,6 +1,7 @@
 """Four residual blocks under lax.scan, and the same ones unrolled, for tests/cli/scanned_layers_test.sh: run with JAX
 (tests/judges/README.md). The blocks' activations differ in size, and so do the channels of their weights. Writes
-layers_scanned.jaxexport and layers_unrolled.jaxexport beside this script."""
+layers_scanned.jaxexport and layers_unrolled.jaxexport beside this script, and layers_convolutions.jaxexport with three
+convolutions under lax.scan."""
 import os
 
 import jax
@@ -33,7 +34,17 @@ def unrolled(x):
     return x
 
 
-for function in (scanned, unrolled):
-    exported = export.export(jax.jit(function), platforms=("cpu",))(jax.ShapeDtypeStruct((1, WIDTH), jnp.float32))
+filters = jnp.asarray(random.normal(size=(3, 3, 3, 8, 8)) / 9, jnp.float32)
+
+
+def convolutions(x):
+    numbers = ("NHWC", "HWIO", "NHWC")
+    convolve = lambda y, w: lax.conv_general_dilated(y, w, (1, 1), "SAME", dimension_numbers=numbers)
+    return lax.scan(lambda y, w: (y + jax.nn.relu(convolve(y, w)), None), x, filters)[0]
+
+
+for function in (scanned, unrolled, convolutions):
+    shape = (1, 6, 6, 8) if function is convolutions else (1, WIDTH)
+    exported = export.export(jax.jit(function), platforms=("cpu",))(jax.ShapeDtypeStruct(shape, jnp.float32))
     with open(os.path.join(FOLDER, f"layers_{function.__name__}.jaxexport"), "wb") as out:
         out.write(exported.serialize())
