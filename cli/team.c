@@ -109,11 +109,17 @@ static tare_status hear(struct tare_calibration *calibration, const struct tare_
     void *message;
     size_t size = 0;
     tare_status status = TARE_IO;
-    if (team->backend->receive(&message, &size, from) == 0) {
+    const int failed = team->backend->receive(&message, &size, from);
+    if (!failed) {
         ((char *)message)[size] = '\0'; /* its size was checked above */
         status = take(calibration, message, size);
+    } else if (failed == TARE_TEAM_SILENT) {
+        TARE_FAIL(TARE_IO,
+                  "no sign of life for %d seconds: its process has ended or is stopped, or its machine cannot be "
+                  "reached (start the same ranks again with --resume)",
+                  TARE_TEAM_SILENCE);
     } else {
-        TARE_FAIL(TARE_IO, "cannot receive from the other ranks");
+        TARE_FAIL(TARE_IO, "cannot receive from it");
     }
     team->backend->release(message);
     return tare_error_prefix(status, "rank %d", from);

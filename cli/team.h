@@ -20,7 +20,8 @@ static inline bool tare_team_alone(const struct tare_team *team) {
     return team->size < 2;
 }
 
-/* Whether another rank has failed or was interrupted, so that this one should stop. One thread at a time. */
+/* Whether another rank has failed, was interrupted or gives no sign of life, so that this one should stop. One thread
+ * at a time. */
 bool tare_team_stopped(const struct tare_team *team);
 /* Merges the calibrations of all ranks into that of rank 0. Every rank must call this, with the status of its own part
  * (`calibration` may be NULL after a failure). Rank 0 returns the first failure of any rank, with the rank's number,

@@ -387,24 +387,50 @@ static void share_out(struct tare_batch_run *b) {
     for (size_t i = 0; i < b->n_tasks; i++) {
         struct tare_task *task = &b->tasks[i];
         size_t turn = task->calibration ? (size_t)(task->calibration - b->tasks) : next++;
-        task->foreign = turn % (size_t)b->ranks.count != (size_t)b->ranks.rank;
+        task->rank = (int)(turn % (size_t)b->ranks.count);
+        task->foreign = task->rank != b->ranks.rank;
     }
+}
+
+static bool has_result(struct tare_batch_run *b, struct tare_task *task) {
+    const bool has = tare_file_kind_of(task->result_path) == TARE_FILE_REGULAR &&
+                     tare_job_result_load(&task->result, &b->arena, task->result_path) == TARE_OK &&
+                     strcmp(task->result.run, b->ranks.run) == 0;
+    if (!has) tare_error_clear();
+    return has;
+}
+
+/* A job of a lost rank fails; its result is not saved, so that a resumed run repeats it. */
+static void give_up(struct tare_batch_run *b, struct tare_task *task, const char *reason) {
+    task->result = tare_job_result_new(task->name);
+    task->result.reason = reason;
+    task->result.run = b->ranks.run;
+}
+
+static tare_status wait_for_result(struct tare_batch_run *b, struct tare_task *task, struct tare_batch_peer *peer,
+                                   const char **lost) {
+    const struct timespec nap = { .tv_nsec = 50000000 };
+    while (!has_result(b, task)) {
+        if (tare_interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted (continue with --resume)");
+        if (*lost) {
+            give_up(b, task, *lost);
+            break;
+        }
+        /* What it wrote before it ended counts: the result is looked for once more. */
+        TARE_TRY(tare_batch_presence_look(lost, &b->arena, peer, b->state, &b->ranks, task->rank));
+        if (!*lost) nanosleep(&nap, NULL);
+    }
+    return TARE_OK;
 }
 
 /* Rank 0 waits for the other ranks' result files of this run. */
 static tare_status gather(struct tare_batch_run *b) {
-    const struct timespec nap = { .tv_nsec = 50000000 };
+    struct tare_batch_peer *peers = TARE_NEW_ARRAY(&b->arena, struct tare_batch_peer, (size_t)b->ranks.count);
+    const char **lost = TARE_NEW_ARRAY(&b->arena, const char *, (size_t)b->ranks.count);
+    if (!peers || !lost) return TARE_NO_MEMORY;
     for (size_t i = b->n_calibrations; i < b->n_tasks; i++) {
         struct tare_task *task = &b->tasks[i];
-        while (task->foreign && !task->skip) {
-            if (tare_interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted (continue with --resume)");
-            if (tare_file_kind_of(task->result_path) == TARE_FILE_REGULAR &&
-                tare_job_result_load(&task->result, &b->arena, task->result_path) == TARE_OK &&
-                strcmp(task->result.run, b->ranks.run) == 0)
-                break;
-            tare_error_clear();
-            nanosleep(&nap, NULL);
-        }
+        if (task->foreign && !task->skip) TARE_TRY(wait_for_result(b, task, &peers[task->rank], &lost[task->rank]));
     }
     return TARE_OK;
 }
@@ -430,6 +456,7 @@ static tare_status run_tasks(struct tare_batch_run *b) {
         .memory = memory_budget(o),
         .retries = o->retries,
         .setup = { .run = b->ranks.run, .overwrite = o->overwrite || o->resume },
+        .presence = &b->presence,
     };
     tare_status status;
     TARE_TRY(tare_file_make_folders(b->state, NULL));
@@ -459,6 +486,10 @@ static tare_status run_batch(struct tare_batch_run *b) {
     b->started = tare_clock_seconds();
     b->state = o->state ? o->state : tare_arena_printf(&b->arena, "%s.state", o->jobs);
     if (!b->state) return TARE_NO_MEMORY;
+    if (!o->dry_run && b->ranks.rank > 0) {
+        TARE_TRY(tare_file_make_folders(b->state, NULL));
+        tare_batch_presence_begin(&b->presence, b->state, &b->ranks);
+    }
     TARE_TRY(read_jobs(b));
     TARE_TRY(note_version(b));
     TARE_TRY(make_tasks(b));
@@ -479,6 +510,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_report_check(options.report));
     b.ranks = tare_ranks_of_environment();
     status = run_batch(&b);
+    tare_batch_presence_end(&b.presence, status);
 done:
     tare_output_unlock(&b.lock);
     tare_arena_free(&b.arena);

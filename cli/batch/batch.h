@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/option.h"
 #include "base/output_lock.h"
+#include "cli/batch/presence.h"
 #include "cli/batch/worker.h"
 #include "cli/log.h"
 #include "cli/ranks.h"
@@ -29,6 +30,7 @@ struct tare_batch_run {
     const char *state, *version;  /* version: of the program and of its op libraries */
     struct tare_output_lock lock; /* of the state, on rank 0 */
     struct tare_ranks ranks;
+    struct tare_batch_presence presence;
     double started;
 };
 

@@ -150,6 +150,7 @@ static tare_status wait_for_one(struct tare_batch_schedule *s, struct tare_arena
             stop_all(s);
             *stopped = true;
         }
+        tare_batch_presence_tell(s->presence);
         nanosleep(&nap, NULL);
     }
 }

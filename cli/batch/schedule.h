@@ -2,6 +2,7 @@
 #ifndef TARE_CLI_BATCH_SCHEDULE_H
 #define TARE_CLI_BATCH_SCHEDULE_H
 
+#include "cli/batch/presence.h"
 #include "cli/batch/worker.h"
 
 struct tare_progress;
@@ -14,6 +15,7 @@ struct tare_batch_schedule {
     int retries;    /* for a task whose process was killed or crashed */
     struct tare_progress *progress;
     struct tare_batch_setup setup;
+    struct tare_batch_presence *presence; /* told while tasks run */
 };
 
 /* Runs all tasks that are not skipped and stores the result of each. A process killed by a signal counts as a failed

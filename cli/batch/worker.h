@@ -18,7 +18,8 @@ struct tare_task {
     const char *result_path, *log_path;
     char key[TARE_KEY_SIZE]; /* "" if a file cannot be read: the task reports which */
     bool skip;               /* finished before */
-    bool foreign;            /* assigned to another rank */
+    int rank;                /* that runs the task */
+    bool foreign;            /* that is another one */
     enum tare_task_state state;
     struct tare_job_result result; /* after it has finished */
     int64_t memory;                /* estimated memory in bytes */

@@ -5,6 +5,11 @@
 
 #include <stddef.h>
 
+/* Seconds without a sign of life after which a rank counts as lost. */
+#define TARE_TEAM_SILENCE 15
+/* What `send`, `receive` and `hear_verdict` return then. */
+#define TARE_TEAM_SILENT 2
+
 /* Functions return 0 on success, except `heard`. One thread at a time may call them. */
 struct tare_team_backend {
     int (*begin)(int *rank, int *size);
@@ -13,8 +18,8 @@ struct tare_team_backend {
     int (*send)(const void *data, size_t size);
     int (*receive)(void **data, size_t *size, int from);
     void (*release)(void *data);
-    /* Announces to all other ranks that this one stops early; nonzero if another rank has announced it. Do not block.
-     */
+    /* Announces to all other ranks that this one stops early; nonzero if another rank has announced it or is silent.
+     * Do not block. */
     int (*announce)(void);
     int (*heard)(void);
     /* All ranks wait for the value of rank 0. */

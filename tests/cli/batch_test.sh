@@ -131,6 +131,25 @@ for model in glyphs other; do
     [ -f "$work/folder/$model-weight_only/saved_model.pb" ] || fail "$model was not made from the folder"
 done
 
+# A rank that ends with an error or gives no sign of life ends the run within seconds: its jobs fail, with its number.
+rank() { # rank NUMBER RUN WORDS…
+    local number=$1 run=$2
+    shift 2
+    PMI_RANK=$number PMI_SIZE=2 PMI_PORT=$run timeout 100 "$tare" batch "$work/models" --output-dir "$work/$run" --state "$work/$run.state" --quiet "$@"
+}
+rank 1 ended --methods nonsense 2>/dev/null && fail "rank 1 ended well"
+rank 0 ended --methods weight_only --json >"$work/ended.json" 2>/dev/null && fail "a run whose rank 1 failed ended well"
+grep -q '"reason": "rank 1 ended: --methods: .*nonsense' "$work/ended.json" || fail "the error of rank 1 is not told: $(cat "$work/ended.json")"
+mkdir "$work/silent.state"
+printf 'silent\n7\n' >"$work/silent.state/.rank-1" # as a process that was killed leaves it
+started=$SECONDS
+rank 0 silent --methods weight_only --json >"$work/silent.json" 2>/dev/null && fail "a run whose rank 1 was killed ended well"
+grep -q '"reason": "rank 1: no sign of life for 15 seconds' "$work/silent.json" || fail "the lost rank is not named: $(cat "$work/silent.json")"
+[ $((SECONDS - started)) -lt 60 ] || fail "the lost rank was waited for: $((SECONDS - started)) s"
+[ -f "$work/silent/other-weight_only/saved_model.pb" ] || fail "the jobs of rank 0 were not done"
+rank 1 alive --methods weight_only 2>/dev/null
+absent "$work/alive.state/.rank-1"
+
 # A process that crashes is one failed job, with the signal as its reason; tried again, the job succeeds.
 crash() { # crash RETRIES FOLDER: the first process is made to crash, as soon as it is there
     local batch child

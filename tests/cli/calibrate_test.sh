@@ -63,6 +63,19 @@ if command -v mpirun >/dev/null && [ -e "$(dirname "$tare")/tare-mpi.so" ]; then
         fail "the bad record's rank is not named: $(cat "$work/ranks.err")"
     [ "$(grep -c '^tare: ' "$work/ranks.err")" = 1 ] || fail "more than one rank spoke: $(cat "$work/ranks.err")"
     absent "$work/no.calib"
+    # A rank that hangs, or whose machine is gone, ends the run and is named.
+    mkdir "$work/many"
+    for i in $(seq 40); do ln "$work/samples.tfrecord" "$work/many/$i.tfrecord"; done
+    timeout -k 5 120 mpirun --oversubscribe -n 3 bash -c 'echo $$ >"$0.$OMPI_COMM_WORLD_RANK"; exec "$@"' "$work/pid" \
+        "$tare" calibrate "$model" --data "$work/many/*.tfrecord" --observe all -o "$work/no.calib" --quiet >/dev/null 2>"$work/lost.err" &
+    run=$!
+    until [ -e "$work/.no.calib.lock" ] || ! kill -0 $run 2>/dev/null; do sleep 0.02; done # MPI has begun
+    kill -STOP "$(cat "$work/pid.1")" || fail "rank 1 was over before it could be stopped"
+    started=$SECONDS
+    wait $run && fail "a run without rank 1 ended well"
+    grep -q "^tare: rank 1: no sign of life for 15 seconds" "$work/lost.err" || fail "the lost rank is not named: $(cat "$work/lost.err")"
+    [ $((SECONDS - started)) -lt 60 ] || fail "the lost rank was waited for: $((SECONDS - started)) s"
+    absent "$work/no.calib"
 else
     echo "no mpirun, or built without MPI: ranks are not tested"
 fi
