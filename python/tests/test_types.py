@@ -1,5 +1,6 @@
 """Options and their types: those of the library are those that type checkers know, and both find mistakes."""
 
+import inspect
 import os
 import pathlib
 import re
@@ -25,6 +26,54 @@ NAMED = {
     "calibrate": {"signature", "spec", "threads", "batch", "limit"},
     "show": {"html"},
 }
+#: Parameters whose names differ from those of the options.
+RENAMED = {"with": "others", "threads": "workers", "tpu_functions": "functions"}
+#: Options of the commands that neither libtare nor Python has, by the reason.
+_RESULTS = "the caller has the result as an object, which it describes, writes and prints"
+_PROCESS = "the caller's own: messages, logs, libraries of ops and opened models are of the context and of tare.load"
+_CALLS = "another call of the library"
+EXCEPTIONS = {
+    **dict.fromkeys(("output", "json", "report", "wide", "dry_run", "overwrite", "quiet"), _RESULTS),
+    **dict.fromkeys(("plugin", "verbose", "log_file", "allow_missing_variables", "help"), _PROCESS),
+}
+OWN_EXCEPTIONS = {
+    "calibrate": {
+        "data": "a parameter: records in memory or paths",
+        "input": "arrays in memory are data",
+        "function": "the program finds the function by its records; the library runs signatures",
+        "shard": "Calibration.merge joins the parts that a caller distributes",
+        "resume": "the parameter state",
+        "autosave": "the parameter state",
+    },
+    "quantize": {},
+    "compare": {
+        "data": "a parameter: records in memory or paths",
+        "input": "arrays in memory are data",
+        "calibration": "a parameter: a Calibration, or data for one",
+        "calibration_data": "a parameter: a Calibration, or data for one",
+        "explain": _CALLS + ": Comparison.layers",
+        "write_recipe": _CALLS + ": the arguments of the best row",
+        "worst": _CALLS + ": the arguments of the best row",
+    },
+    "convert": {
+        "input_model_dir": "the model is an object",
+        "output_model_dir": "the copy is an object",
+        "converter_options_string": "the parameter options",
+        "converter_options_file": "the parameter options",
+        "float": "the program names it in the command that it prints next",
+        "tags": "the parameter keep_tags",
+        "keep_module": "a form for servers with one version of XLA, made from a file by the program",
+        "bfloat16": "the field bfloat16_optimization of the options; its check runs records of files",
+    },
+}
+#: Options of quantize that compare has not.
+NOT_COMPARED = {
+    **dict.fromkeys(("method", "passes"), "--methods varies them"),
+    "algorithm": "--algorithms varies it",
+    "granularity": "--granularities varies it",
+    "eval": "--data are the records to evaluate with",
+    **dict.fromkeys(("keep-variables", "overwrite", "allow-unquantized", "allow-missing-variables"), "of a model that is written"),
+}
 MISTAKES = (
     'tare.compare(model, "d", methods=["dynamc"])',
     'tare.compare(model, "d", chip="v9")',
@@ -44,11 +93,15 @@ CORRECT = (
 
 
 class Options(Case):
+    def options(self, command):
+        """Names of the options of a command of the program, by its help."""
+        text = subprocess.run([PROGRAM, command, "--help"], check=True, capture_output=True, text=True).stdout
+        return re.findall(r"^ {2,6}(?:-\w, )?--([a-z0-9_-]+)", text, re.MULTILINE)
+
     def accepted(self, command, call):
         """Options of a command of the program that a function of the library takes."""
-        text = subprocess.run([PROGRAM, command, "--help"], check=True, capture_output=True, text=True).stdout
         found = set()
-        for name in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.MULTILINE):
+        for name in self.options(command):
             try:
                 call(name)
             except tare.Error as error:
@@ -73,6 +126,30 @@ class Options(Case):
         for command, (known, call) in calls.items():
             with self.subTest(command):
                 self.assertEqual(self.accepted(command, call), set(known.__annotations__))
+
+    def test_of_the_commands_are_in_the_library_and_in_python(self):
+        """An option that only a command has is an exception with a reason; one that is no exception any more is none."""
+        calls = {"calibrate": tare.calibrate, "quantize": tare.Model.quantize, "compare": tare.compare, "convert": tare.Model.convert}
+        types = {"calibrate": _types.CalibrateOptions, "quantize": _types.QuantizeOptions, "compare": _types.CompareOptions}
+        known = {}
+        for command, call in calls.items():
+            parameters = set(inspect.signature(call).parameters) - {"options"}
+            known[command] = parameters | set(typing.get_type_hints(types[command]) if command in types else ())
+        known["convert"] |= known["quantize"]  # a conversion takes what quantize returns
+        for command in calls:
+            with self.subTest(command):
+                options = {name.replace("-", "_") for name in self.options(command)}
+                missing = {name for name in options if RENAMED.get(name, name) not in known[command]}
+                own = OWN_EXCEPTIONS[command]
+                self.assertEqual(missing - set(EXCEPTIONS) - set(own), set(), "neither in Python nor an exception")
+                self.assertEqual({name for name in own if name not in options}, set(), "exceptions that are no options")
+                self.assertEqual(known[command] & set(EXCEPTIONS), set(), "exceptions that Python has")
+
+    def test_of_plans_are_in_every_command_that_makes_models(self):
+        """The rows of a plan are in quantize and convert, and in compare but for those that a comparison varies."""
+        quantize, convert, compare = (set(self.options(command)) for command in ("quantize", "convert", "compare"))
+        self.assertEqual(quantize - convert, set())
+        self.assertEqual(quantize - compare, set(NOT_COMPARED))
 
     def test_names_are_those_of_the_library(self):
         calibration = tare.calibrate(self.model, samples()[:2], channels=True)
