@@ -56,6 +56,8 @@ tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, co
                                     : 0,
         .batch = out->how.batch,
         .limit = out->how.limit,
+        .sample = out->how.sample,
+        .seed = out->how.seed,
         .max_bad = out->how.max_bad,
         .observe_all = out->how.observe == TARE_OBSERVE_ALL,
         .channels = out->how.channels || out->hessians,

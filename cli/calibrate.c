@@ -299,6 +299,29 @@ static tare_status print_json(const struct work *w) {
     return w->options->json ? tare_calibrate_print_json(&summary) : TARE_OK;
 }
 
+static bool has_signatures(const struct tare_option_list *data) {
+    for (size_t i = 0; i < data->count; i++)
+        if (strchr(data->items[i], '=')) return true;
+    return false;
+}
+
+/* To compare on the records that a sample has left. */
+static void print_rest(const struct work *w) {
+    const struct calibrate_options *options = w->options;
+    const char **words = tare_calloc(2 * options->data.count + 10, sizeof *words);
+    size_t count = 0;
+    if (!words) return;
+    words[count++] = "compare", words[count++] = options->model;
+    words[count++] = "--calibration", words[count++] = options->output;
+    for (size_t i = 0; i < options->data.count; i++)
+        words[count++] = "--data", words[count++] = options->data.items[i];
+    if (options->records.spec_path) words[count++] = "--spec", words[count++] = options->records.spec_path;
+    if (options->how.signature) words[count++] = "--signature", words[count++] = options->how.signature;
+    words[count] = "--rest";
+    tare_hint_words(&w->log, words);
+    tare_free(words);
+}
+
 /* To convert with the default method (TensorFlow 1: quantize), or to compare methods first. */
 static void print_next(const struct work *w) {
     const char *model = w->options->model, *calibration = w->options->output;
@@ -308,7 +331,10 @@ static void print_next(const struct work *w) {
     if (output) tare_hint(&w->log, is_tf1 ? "quantize" : "convert", model, output, "--calibration", calibration, NULL);
     tare_free(output);
     tare_note(&w->log, "to choose a method first:");
-    tare_hint(&w->log, "compare", model, "--calibration", calibration, "--data", "EVAL.tfrecord", NULL);
+    if (w->options->how.sample && !has_signatures(&w->options->data) && !w->options->inputs.given.count)
+        print_rest(w);
+    else
+        tare_hint(&w->log, "compare", model, "--calibration", calibration, "--data", "EVAL.tfrecord", NULL);
 }
 
 static tare_status finish(struct work *w) {
@@ -355,6 +381,8 @@ static void fill_options(struct work *w) {
         .threads = options->how.threads,
         .batch = options->how.batch,
         .limit = options->how.limit,
+        .sample = options->how.sample,
+        .seed = options->how.seed,
         .max_bad = options->how.max_bad,
         .observe_all = options->how.observe == TARE_OBSERVE_ALL,
         .channels = options->how.channels,

@@ -133,9 +133,10 @@ static void make_bad(struct item *item, tare_status status, enum tare_bad_reason
     item->reason = reason;
 }
 
-static bool is_mine(const struct tare_source *source, int64_t index) {
+static bool is_mine(const struct tare_source *source, const struct tare_record *where) {
     const struct tare_source_options *options = &source->options;
-    return options->shards <= 0 || (index % options->shards == options->shard) != options->other_shards;
+    if (options->takes && !options->takes(options->takes_arg, source->files.names[where->file], where)) return false;
+    return options->shards <= 0 || (where->index % options->shards == options->shard) != options->other_shards;
 }
 
 static tare_status open_next_file(struct tare_source *source) {
@@ -163,7 +164,8 @@ static bool read_record(struct tare_data_record *record, struct item *item, stru
         status = tare_data_file_next(record, &file_end, source->reader);
         if (status == TARE_CORRUPT) {
             make_bad(item, status, tare_data_file_is_cut(source->reader) ? TARE_BAD_TRUNCATED : TARE_BAD_CORRUPT);
-            if (is_mine(source, source->index++)) return false;
+            source->index++;
+            if (is_mine(source, &item->where)) return false;
             tare_error_clear();
             continue;
         }
@@ -199,7 +201,7 @@ static void read_item(struct item *item, struct tare_source *source, const struc
     for (;;) {
         struct tare_data_record record;
         if (!read_record(&record, item, source)) return;
-        if (!is_mine(source, item->where.index)) continue;
+        if (!is_mine(source, &item->where)) continue;
         if (!filter || !filter->expected || filter->expected(filter->arg, &item->where)) {
             decode(item, source, &record);
             return;

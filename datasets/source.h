@@ -15,9 +15,12 @@ struct tare_source_options {
     int64_t limit; /* maximum number of samples, including records that `expected` refuses but not bad ones; 0: all */
     int64_t shard, shards; /* returns record i of the data set if i mod shards == shard; shards 0: all */
     bool other_shards;     /* returns the records that are not in the shard instead */
-    int64_t stop;          /* reads only records with a lower index; 0: all */
-    int64_t max_bad;       /* bad records to skip (and note) before failing; a truncated file counts once. A bad record
-                              counts only in its own shard */
+    /* Chooses records of the data set before any filter; called on the thread that reads. NULL: all. */
+    bool (*takes)(void *arg, const char *file, const struct tare_record *where);
+    void *takes_arg;
+    int64_t stop;    /* reads only records with a lower index; 0: all */
+    int64_t max_bad; /* bad records to skip (and note) before failing; a truncated file counts once. A bad record
+                        counts only in its own shard */
     void (*on_bad)(void *arg, const char *text); /* called for each skipped record; NULL: not called */
     void *on_bad_arg;
     size_t prefetch;                      /* samples that a thread decodes in advance; 0: none */

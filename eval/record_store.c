@@ -105,9 +105,12 @@ void tare_record_store_free(struct tare_record_store *store) {
 /* ---- reading ---- */
 
 tare_status tare_record_reader_open(struct tare_record_reader *out, const struct tare_runner_options *options) {
-    const struct tare_source_options source = {
-        .limit = options->limit, .shard = options->shard, .shards = options->shards, .spec = options->spec
-    };
+    const struct tare_source_options source = { .limit = options->limit,
+                                                .shard = options->shard,
+                                                .shards = options->shards,
+                                                .takes = options->takes,
+                                                .takes_arg = options->takes_arg,
+                                                .spec = options->spec };
     const struct tare_record_store *store = options->records;
     size_t n_files;
     *out = (struct tare_record_reader){ 0 };

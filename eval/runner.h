@@ -19,8 +19,11 @@ enum { TARE_RUNNER_BATCH = 64 }; /* default of evaluations; fewer where the acti
 struct tare_runner_options {
     const char *const *paths;
     size_t n_paths;
-    int64_t limit;                        /* 0: all */
-    int64_t shard, shards;                /* runs record i of the data if i mod shards == shard; shards 0: all */
+    int64_t limit;         /* 0: all */
+    int64_t shard, shards; /* runs record i of the data if i mod shards == shard; shards 0: all */
+    bool (*takes)(void *arg, const char *file,
+                  const struct tare_record *where); /* chooses records of files; NULL: all */
+    void *takes_arg;
     const struct tare_dataset_spec *spec; /* converts records to samples; NULL: records are samples */
     /* The same records, decoded, with at least `limit` of them (eval/record_store.h); NULL, or a store that is not
      * complete: the files are read. */

@@ -105,6 +105,8 @@ static tare_status describe_task(struct tare_calibrate_job *c) {
                            group->files.count, group->files.count == 1 ? "" : "s", sum[0] & 0xffffffff);
     }
     if (options->limit > 0) tare_strbuf_printf(&text, ", first %" PRId64 " records", options->limit);
+    if (options->sample > 0)
+        tare_strbuf_printf(&text, ", a sample of %" PRId64 " by seed %" PRId64, options->sample, options->seed);
     if (options->shards > 1)
         tare_strbuf_printf(&text, ", share %" PRId64 " of %" PRId64, options->shard, options->shards);
     if (options->spec) tare_strbuf_puts(&text, ", by a spec");
@@ -127,6 +129,20 @@ static tare_status check_array_names(const struct tare_data_groups *groups,
     return TARE_OK;
 }
 
+static tare_status draw_samples(struct tare_calibrate_job *c) {
+    const struct tare_calibrate_options *options = c->options;
+    if (options->limit) return TARE_FAIL(TARE_USAGE, "--sample and --limit are mutually exclusive");
+    if (options->samples) return TARE_FAIL(TARE_USAGE, "--sample needs files (expected --data)");
+    c->drawn = TARE_NEW_ARRAY(&c->arena, struct tare_sampling, c->groups.count + 1);
+    if (!c->drawn) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < c->groups.count; i++) {
+        const struct tare_file_list *files = &c->groups.items[i].files;
+        TARE_TRY(tare_sampling_draw(&c->drawn[i], (const char *const *)files->names, files->count, options->sample,
+                                    (uint64_t)options->seed));
+    }
+    return TARE_OK;
+}
+
 tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const struct tare_graph_model *model,
                                          const struct tare_calibrate_options *options) {
     const struct tare_signature *plain = options->callee;
@@ -137,6 +153,7 @@ tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const s
     else
         TARE_TRY(tare_data_groups_make(&out->groups, model, options->data, options->n_data, plain));
     TARE_TRY(check_array_names(&out->groups, options));
+    if (options->sample) TARE_TRY(draw_samples(out));
     if (!options->observe_all) TARE_TRY(list_wanted(out));
     if (options->fingerprint)
         memcpy(out->fingerprint, options->fingerprint, sizeof out->fingerprint);
@@ -147,6 +164,8 @@ tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const s
 }
 
 void tare_workflow_calibrate_close(struct tare_calibrate_job *c) {
+    for (size_t i = 0; c->drawn && i < c->groups.count; i++)
+        tare_sampling_free(&c->drawn[i]);
     tare_data_groups_free(&c->groups);
     tare_arena_free(&c->arena);
     *c = (struct tare_calibrate_job){ 0 };
@@ -250,12 +269,19 @@ static size_t samples_ahead(const struct tare_calibrate_options *options) {
     return 2 * round < LEAST ? LEAST : 2 * round > MOST ? MOST : (size_t)(2 * round);
 }
 
+static bool is_drawn(void *arg, const char *file, const struct tare_record *where) {
+    (void)file;
+    return tare_sampling_has(arg, where->index);
+}
+
 static tare_status open_feed(struct tare_sample_feed *feed, struct tare_source_options *source,
                              const struct tare_calibrate_job *c, const struct tare_data_group *group) {
     const struct tare_calibrate_options *options = c->options;
     *source = (struct tare_source_options){ .shard = options->shard,
                                             .shards = options->shards,
                                             .other_shards = options->other_shards,
+                                            .takes = c->drawn ? is_drawn : NULL,
+                                            .takes_arg = c->drawn ? &c->drawn[group - c->groups.items] : NULL,
                                             .stop = options->limit,
                                             .max_bad = options->max_bad,
                                             .spec = options->spec,

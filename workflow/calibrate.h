@@ -5,6 +5,7 @@
 
 #include "calib/calibration.h"
 #include "calib/source.h"
+#include "datasets/sampling.h"
 #include "datasets/spec.h"
 #include "workflow/calibration_data.h"
 #include "workflow/requests.h"
@@ -29,6 +30,8 @@ struct tare_calibrate_options {
     const struct tare_dataset_spec *spec; /* maps records to inputs; NULL: records are samples */
     int threads, batch;                   /* 0: one per processor; 0: automatic */
     int64_t limit;                        /* use the first records of each signature, invalid ones included; 0: all */
+    int64_t sample;                       /* use so many records of each signature, drawn at random; 0: all */
+    int64_t seed;                         /* of the sample */
     int64_t shard, shards;                /* use record i of a signature if i mod shards == shard; shards 0: all */
     bool other_shards;                    /* use the records that are not in the shard instead */
     int64_t max_bad;                      /* invalid records of each signature to skip */
@@ -53,6 +56,7 @@ struct tare_calibrate_job {
     const struct tare_graph_model *model;
     const struct tare_calibrate_options *options;
     struct tare_data_groups groups;
+    struct tare_sampling *drawn; /* by group; NULL: every record */
     struct tare_arena arena;
     struct tare_edge *expected; /* sorted; tensors that quantization needs */
     size_t n_wanted;

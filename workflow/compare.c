@@ -209,6 +209,8 @@ static struct tare_evaluation_data data_of(const struct tare_compare_job *c, con
                                           .paths = c->task->data,
                                           .n_paths = c->task->n_data,
                                           .limit = c->options->limit,
+                                          .takes = c->runner.takes,
+                                          .takes_arg = c->runner.takes_arg,
                                           .spec = c->task->spec,
                                           .label = c->options->label,
                                           .calibration = c->calibration,
@@ -393,6 +395,15 @@ static tare_status list_variants(struct tare_compare_job *c) {
     return tare_variants_parse(&c->variants, arena, c->methods, c->algorithms, options->granularities, &c->plan);
 }
 
+static tare_status take_rest(struct tare_compare_job *c) {
+    const struct tare_compare_task *task = c->task;
+    TARE_TRY(tare_unused_records_open(&c->rest, task->calibration, task->calibration_file, c->options->signature,
+                                      task->data, task->n_data));
+    c->runner.takes = tare_unused_records_take;
+    c->runner.takes_arg = &c->rest;
+    return TARE_OK;
+}
+
 tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struct tare_compare_request *options,
                                        const struct tare_compare_task *task) {
     *out = (struct tare_compare_job){ .options = options, .task = task };
@@ -412,6 +423,7 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
                                                 .records = &out->records,
                                                 .batch = options->batch,
                                                 .interrupted = task->interrupted };
+    if (options->rest) TARE_TRY(take_rest(out));
     out->result.threads = options->threads ? options->threads : tare_cpu_count();
     out->result.chip = options->chip;
     out->result.metric = options->metric;
@@ -445,6 +457,7 @@ tare_status tare_workflow_compare_failure(const struct tare_compare_job *c) {
 
 void tare_workflow_compare_close(struct tare_compare_job *c) {
     if (c->owns_calibration) tare_calibration_free(c->calibration);
+    tare_unused_records_close(&c->rest);
     tare_sensitivity_free(&c->sensitivity);
     tare_workflow_mixed_precision_close(&c->targeting);
     tare_workflow_autotune_free(&c->automatic);

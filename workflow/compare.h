@@ -11,6 +11,7 @@
 #include "workflow/autotune.h"
 #include "workflow/quantize.h"
 #include "workflow/mixed_precision_search.h"
+#include "workflow/unused_records.h"
 
 /* Input of a comparison; everything is borrowed. */
 struct tare_compare_task {
@@ -53,8 +54,9 @@ struct tare_compare_job {
     struct tare_runner_options runner;
     struct tare_calibration *calibration; /* in use; NULL: no variant needs one */
     bool owns_calibration;
-    size_t uncalibrated; /* variants rejected because no calibration is available */
-    tare_status failure; /* of the first variant that failed */
+    struct tare_unused_records rest; /* --rest: chooses the records */
+    size_t uncalibrated;             /* variants rejected because no calibration is available */
+    tare_status failure;             /* of the first variant that failed */
     const char *failure_text;
 };
 

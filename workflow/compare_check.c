@@ -98,7 +98,7 @@ static tare_status check_calibration(struct tare_compare_job *c) {
  */
 static void warn_of_unused_samples(const struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
-    bool used = c->options->automatic;
+    bool used = c->options->automatic || c->options->rest;
     for (size_t i = 0; i < c->variants.count && !used; i++)
         used = tare_variant_calibrates(&c->variants.variants[i]);
     if (used) return;

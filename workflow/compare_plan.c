@@ -73,13 +73,12 @@ done:
 }
 
 static tare_status count_records(int64_t *out, const char *const *paths, size_t n_paths,
-                                 const struct tare_dataset_spec *spec, int64_t limit) {
-    const struct tare_source_options options = { .limit = limit, .spec = spec };
+                                 const struct tare_source_options *options) {
     struct tare_source *source;
     bool end = false;
     tare_status status = TARE_OK;
     *out = 0;
-    TARE_TRY(tare_source_new(&source, paths, n_paths, &options));
+    TARE_TRY(tare_source_new(&source, paths, n_paths, options));
     while (status == TARE_OK && !end) {
         struct tare_sample sample;
         struct tare_record where;
@@ -131,12 +130,15 @@ tare_status tare_workflow_compare_plan(struct tare_strbuf *out, struct tare_comp
     const struct tare_compare_task *task = c->task;
     const bool calibrates = tare_variants_calibrate(&c->variants);
     const bool by_samples = calibrates && !task->calibration && !task->calibration_file;
+    const struct tare_source_options all = { .spec = task->spec }, evaluated = {
+        .limit = c->runner.limit, .takes = c->runner.takes, .takes_arg = c->runner.takes_arg, .spec = task->spec
+    };
     const size_t models = count_models(c);
     struct trial trial = { 0 };
     int64_t records, samples = 0;
     double seconds;
-    TARE_TRY(count_records(&records, task->data, task->n_data, task->spec, c->runner.limit));
-    if (by_samples) TARE_TRY(count_records(&samples, task->calibration_data, task->n_calibration_data, task->spec, 0));
+    TARE_TRY(count_records(&records, task->data, task->n_data, &evaluated));
+    if (by_samples) TARE_TRY(count_records(&samples, task->calibration_data, task->n_calibration_data, &all));
     TARE_TRY(try_float(&trial, c));
     seconds = trial.seconds * ((double)records * (double)models + (double)samples);
     tare_strbuf_printf(out, "%s, signature %s: would run %zu models over %lld records\n", task->model, trial.signature,

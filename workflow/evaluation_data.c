@@ -87,7 +87,11 @@ static tare_status compare_feed(struct tare_leakage *out, struct tare_tensor *in
 
 /* Invalid records are skipped: the run itself reports them. */
 tare_status tare_workflow_find_leakage(struct tare_leakage *out, const struct tare_evaluation_data *data) {
-    const struct tare_source_options options = { .stop = data->limit, .max_bad = INT64_MAX, .spec = data->spec };
+    const struct tare_source_options options = { .limit = data->limit,
+                                                 .takes = data->takes,
+                                                 .takes_arg = data->takes_arg,
+                                                 .max_bad = INT64_MAX,
+                                                 .spec = data->spec };
     const struct tare_digest_set *digests;
     const struct tare_signature *signature;
     struct tare_sample_feed feed;

@@ -4,6 +4,7 @@
 #define TARE_WORKFLOW_EVALUATION_DATA_H
 
 #include "base/log.h"
+#include "base/record.h"
 #include "calib/calibration.h"
 #include "datasets/spec.h"
 #include "graph/model.h"
@@ -16,7 +17,9 @@ struct tare_evaluation_data {
     const char *signature;    /* NULL: serving_default, or the only one */
     const char *const *paths; /* evaluation records */
     size_t n_paths;
-    int64_t limit; /* 0: all */
+    int64_t limit;                                                               /* 0: all */
+    bool (*takes)(void *arg, const char *file, const struct tare_record *where); /* chooses records; NULL: all */
+    void *takes_arg;
     const struct tare_dataset_spec *spec;
     const char *label;                          /* key of the labels */
     const struct tare_calibration *calibration; /* NULL: none, leakage is not looked for */

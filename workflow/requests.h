@@ -13,7 +13,7 @@
 /* How to calibrate. */
 struct tare_calibrate_request {
     const char *signature;
-    int64_t limit, max_bad;
+    int64_t limit, sample, seed, max_bad;
     int threads, batch;
     enum { TARE_OBSERVE_QUANTIZABLE, TARE_OBSERVE_ALL } observe;
     bool channels;
@@ -71,7 +71,7 @@ struct tare_compare_request {
     struct tare_quant_plan plan;      /* of all variants, without method, granularity, algorithm and passes */
     struct tare_mixed_precision_request target;
     int batch, threads;
-    bool sensitivity, automatic;
+    bool sensitivity, automatic, rest;
 };
 extern const struct tare_option tare_compare_rows[];
 

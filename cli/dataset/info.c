@@ -329,6 +329,7 @@ static void print_next(const struct info_options *options, int64_t records) {
             words[count++] = strcmp(files->items[i], "-") == 0 ? "DATA" : files->items[i];
         if (options->labels) words[count++] = "--labels", words[count++] = options->labels;
         words[count++] = "--spec", words[count++] = options->draft;
+        if (options->model) words[count++] = "--model", words[count++] = options->model;
         for (size_t i = 0; last[i]; i++)
             words[count++] = last[i];
         words[count] = prefix;

@@ -21,7 +21,7 @@
 struct split_options {
     struct tare_option_list files;
     struct tare_data_options records;
-    const char *prefix, *counts, *fractions, *names, *seed, *labels;
+    const char *prefix, *model, *counts, *fractions, *names, *seed, *labels;
     int parts;
     int64_t limit, max_bad;
     bool gzip, quiet;
@@ -40,6 +40,8 @@ static const struct tare_option rows[] = {
       .help = "fraction of the records in each part, as 0.8,0.1; the remaining records form another part" },
     { TARE_OPTION(struct split_options, "seed", STRING, seed), .placeholder = "N",
       .help = "assign records to parts at random, reproducibly for the same N (default: in order)" },
+    { TARE_OPTION(struct split_options, "model", STRING, model), .placeholder = "MODEL",
+      .help = "SavedModel that the data is for, for the command that calibrates it" },
     { TARE_OPTION(struct split_options, "names", STRING, names), .placeholder = "A,…",
       .help = "names of the parts, as train,test" },
     TARE_OPTION_NESTED(struct split_options, records, tare_data_rows),
@@ -208,14 +210,18 @@ static tare_status read_options(struct tare_split_options *split, struct split_o
 }
 
 /* The first part is taken for calibration. */
-static void print_parts(const struct tare_split_outcome *outcome, bool quiet) {
-    const struct tare_log log = tare_command_log(quiet);
+static void print_parts(const struct tare_split_outcome *outcome, const struct split_options *options) {
+    const struct tare_log log = tare_command_log(options->quiet);
+    char *calibration = NULL;
     for (size_t i = 0; i < outcome->count; i++)
         printf("%s %" PRId64 "\n", outcome->parts[i].path, outcome->parts[i].records);
     for (size_t i = 0; i < outcome->count; i++)
         if (!outcome->parts[i].records) tare_warn(&log, "%s has no records", outcome->parts[i].path);
+    if (options->model) tare_hint_name(&calibration, options->model, ".calib");
     if (outcome->count == 2 && outcome->parts[0].records)
-        tare_hint(&log, "calibrate", "MODEL", "--data", outcome->parts[0].path, "-o", "MODEL.calib", NULL);
+        tare_hint(&log, "calibrate", options->model ? options->model : "MODEL", "--data", outcome->parts[0].path, "-o",
+                  calibration ? calibration : "MODEL.calib", NULL);
+    tare_free(calibration);
 }
 
 static tare_status run(int argc, char *const *argv) {
@@ -235,7 +241,7 @@ static tare_status run(int argc, char *const *argv) {
     split.common.progress_arg = progress;
     status = split_files(&outcome, &options, &split);
     tare_progress_free(progress);
-    if (status == TARE_OK) print_parts(&outcome, options.quiet);
+    if (status == TARE_OK) print_parts(&outcome, &options);
 done:
     tare_split_outcome_free(&outcome);
     tare_data_options_close(&options.records);

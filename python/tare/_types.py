@@ -105,6 +105,7 @@ class CompareOptions(_Layers, _Target, total=False):
     bits: Literal[4, 8]
     recipe: Any
     margin: float
+    rest: bool
     batch: int
     sensitivity_limit: int
     chip: Chip
@@ -117,6 +118,8 @@ class CalibrateOptions(TypedDict, total=False):
     observe: Literal["quantizable", "all"]
     channels: bool
     max_bad: int
+    sample: int
+    seed: int
 
 
 class DescribeOptions(TypedDict, total=False):

@@ -127,9 +127,9 @@ after="--count 20 --names calibration,evaluation --seed 1 -o"
 suggests "part-1.csv 'part 2.csv' --spec new.spec ${after/20/40} part-1" part-1.csv 'part 2.csv' --draft-spec new.spec
 suggests "'part-*.csv' --spec new.spec $after part" 'part-*.csv' --draft-spec new.spec
 suggests "DATA --spec new.spec $after data" - --draft-spec new.spec <glyphs.csv
-suggests "glyphs.csv --spec new.spec $after saved_model" glyphs.csv --draft-spec new.spec --model "$model"
+suggests "glyphs.csv --spec new.spec --model $model $after saved_model" glyphs.csv --draft-spec new.spec --model "$model"
 touch saved_model-evaluation.tfrecord
-suggests "glyphs.csv --spec new.spec $after saved_model_2" glyphs.csv --draft-spec new.spec --model "$model"
+suggests "glyphs.csv --spec new.spec --model $model $after saved_model_2" glyphs.csv --draft-spec new.spec --model "$model"
 cp -r "$model" here && touch here.spec
 "$tare" inspect here >/dev/null 2>log || fail "inspect: $(cat log)"
 grep -qF "next: tare dataset info DATA --draft-spec here_2.spec --model here" log || fail "an existing spec is suggested: $(cat log)"

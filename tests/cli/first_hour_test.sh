@@ -66,6 +66,11 @@ next "$next"
 grep -q '^7 of 12 quantizable ops quantized' log || fail "conversion: $(cat log)"
 next "$next" last
 [ "$commands" = 6 ] || fail "$commands commands"
+
+# The same without files of samples.
+"$tare" calibrate classifier --data images --spec classifier.spec --sample 150 -o drawn.calib --quiet 2>log || fail "--sample: $(cat log)"
+"$tare" compare classifier --with classifier_tpu --calibration drawn.calib --data images --spec classifier.spec --rest --quiet >rest 2>log || fail "--rest: $(cat log)"
+grep -q "on images, 150 records" rest && ! grep -q warning log || fail "the rest: $(cat rest log)"
 grep -q '^classifier_tpu: may lose more than 1 percentage point of top-1' out || fail "comparison: $(cat out)"
 awk '$1 == "float" { f = $2 } $1 == "classifier_tpu" { q = $2; mb = $5 } END { exit !(f > 90 && q > 90 && mb < 0.06) }' out || fail "accuracy and size: $(cat out)"
 [ -s log ] && grep -q warning log && fail "warnings: $(cat log)"

@@ -74,6 +74,7 @@ first dataset make "$eval" -o labels.tfrecord
 first dataset make "$samples" -o samples.tfrecord
 first dataset split "$eval" --parts 2 -o part
 first calibrate "$model" --data "$samples" -o whole.calib
+first calibrate "$model" --data "$samples" --sample 30 --seed 7 -o drawn.calib
 first calibrate "$model" --data "$samples" --shard 0/2 -o a.calib
 first calibrate "$model" --data "$samples" --shard 1/2 -o b.calib
 first merge a.calib b.calib -o both.calib
