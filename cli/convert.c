@@ -237,6 +237,8 @@ static tare_status check_usage(const struct convert_options *options, const stru
     if ((how->calibration || how->data.count) && converter->quantization.n_datasets)
         return TARE_FAIL(TARE_USAGE, "--%s and representative_datasets are mutually exclusive",
                          how->calibration ? "calibration" : "data");
+    if (converter->has_quantization && !converter->quantization.n_datasets)
+        TARE_TRY(tare_workflow_quantize_check_samples(how, &converter->quantization.plan));
     if (!options->dry_run)
         TARE_TRY(tare_command_check_model_output(options->output, options->input, options->overwrite));
     TARE_TRY(tare_command_check_file_apart(options->report, how->data.items, how->data.count));

@@ -1,6 +1,7 @@
 /* tare export: writes a signature of a model as a StableHLO module. */
 #include "cli/command.h"
 #include "cli/log.h"
+#include "cli/output_check.h"
 #include "convert/stablehlo/emit/export.h"
 
 #include <stdio.h>
@@ -59,6 +60,7 @@ static tare_status run(int argc, char *const *argv) {
     options.module.container = (enum tare_shlo_container)options.container;
     options.module.shapes = options.shapes.items;
     options.module.n_shapes = options.shapes.count;
+    TARE_CHECK(tare_command_check_file_output(options.output));
     TARE_CHECK(tare_shlo_export(&summary, options.model, options.output, &options.module));
     const struct tare_log log = tare_command_log(options.quiet);
     tare_note(&log, "%s: %zu ops, %zu arguments, %zu results, %.2f MB", options.output, summary.n_ops, summary.n_inputs,

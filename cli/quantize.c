@@ -131,6 +131,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(tare_workflow_quantize_open(&options.how, &arena));
+    TARE_CHECK(tare_workflow_quantize_check_samples(&options.how, &options.how.plan));
     TARE_CHECK(check_outputs(&options));
     TARE_CHECK(tare_command_load(&model, options.model));
     TARE_CHECK(tare_command_check_values(model, options.model, options.allow_missing));

@@ -210,9 +210,6 @@ static tare_status choose_outputs(struct run_state *state) {
     for (size_t i = 0; i < names->count; i++) {
         struct tare_strbuf known = { 0 };
         size_t k = 0;
-        for (size_t j = 0; j < i; j++)
-            if (strcmp(names->items[j], names->items[i]) == 0)
-                return TARE_FAIL(TARE_USAGE, "--output %s is given twice", names->items[i]);
         while (k < all->n_outputs && strcmp(all->outputs[k].key, names->items[i]) != 0)
             tare_strbuf_printf(&known, "%s%s", k ? ", " : "", all->outputs[k].key), k++;
         if (k < all->n_outputs) chosen->outputs[chosen->n_outputs++] = all->outputs[k];
@@ -244,18 +241,18 @@ static tare_status choose_workers(struct run_state *state) {
     return status;
 }
 
+static void print_trace(const char *line) {
+    fprintf(stderr, "%s\n", line);
+}
+
 static tare_status prepare(struct run_state *state, struct tare_run_arrays *arrays) {
     const struct run_options *options = state->options;
     struct tare_session_options session = { .profile = options->profile,
                                             .check_numerics = options->check_numerics,
-                                            .trace = options->trace,
+                                            .trace = options->trace ? print_trace : NULL,
                                             .use_reference_kernels = options->reference };
-    if (options->records.spec && options->inputs.count)
-        return TARE_FAIL(TARE_USAGE,
-                         "--spec: applies to --data, not to --input (expected --data FILE.npy, with 'feature: "
-                         "\"FILE\"' in the spec, or arrays of the model's dtypes)");
-    TARE_TRY(tare_command_load(&state->model, options->model));
     TARE_TRY(tare_run_arrays_read(arrays, &options->inputs));
+    TARE_TRY(tare_command_load(&state->model, options->model));
     TARE_TRY(options->function ? pick_function(state, arrays)
                                : tare_pick_signature(&state->signature, state->model, options->signature));
     if (!options->data.count && !options->inputs.count) TARE_TRY(tare_run_arrays_missing(state->signature));
@@ -303,6 +300,15 @@ static tare_status check_usage(const struct run_options *options) {
         return TARE_FAIL(TARE_USAGE, "--signature and --function are mutually exclusive");
     if (options->batching && !options->data.count)
         return TARE_FAIL(TARE_USAGE, "--batching requires --data, whose records are the requests");
+    if (options->records.spec_path && options->inputs.count)
+        return TARE_FAIL(TARE_USAGE,
+                         "--spec: applies to --data, not to --input (expected --data FILE.npy, with 'feature: "
+                         "\"FILE\"' in the spec, or arrays of the model's dtypes)");
+    const struct tare_option_list *outputs = &options->outputs;
+    for (size_t i = 0; i < outputs->count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(outputs->items[j], outputs->items[i]) == 0)
+                return TARE_FAIL(TARE_USAGE, "--output %s is given twice", outputs->items[i]);
     return TARE_OK;
 }
 

@@ -255,6 +255,10 @@ tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena
     memset(out, 0, sizeof *out);
     TARE_TRY(split(&methods, arena, "--methods", method_names));
     TARE_TRY(split(&algorithms, arena, "--algorithms", algorithm_names));
+    for (size_t i = 0; i < algorithms.count; i++) { /* also those that no method needs */
+        struct tare_algorithm_choice choice;
+        TARE_TRY(tare_error_prefix(tare_algorithm_parse(&choice, algorithms.items[i]), "--algorithms"));
+    }
     if (granularity_names) TARE_TRY(split(&granularities, arena, "--granularities", granularity_names));
     const struct names *chosen = granularity_names ? &granularities : NULL;
     TARE_TRY(add_method(out, arena, "float", &algorithms, chosen, plan));

@@ -16,12 +16,14 @@ typedef tare_status (*tare_observe_fn)(void *arg, const struct tare_node *node, 
 struct tare_session_options {
     bool use_reference_kernels; /* plain kernels where a row has one */
     bool check_numerics;        /* fail at the first NaN or infinity, naming the node */
-    bool trace;                 /* print node, op and shapes to stderr as they run */
-    bool profile;               /* collect the time of each node: tare_session_profile */
-    uint64_t seed;              /* of random ops without a seed */
-    int64_t memory_limit;       /* bytes of tensors in one run; 0: the limit of the process, or 64 GiB */
-    int max_call_depth;         /* 0: TARE_MOST_NESTED_CALLS */
-    int op_threads; /* that one kernel may use (convolutions, products, tare_op_parallel_for of plugins); 0: 1 */
+    /* Called after each node with a line of its name, op, dtypes and shapes, on the thread that ran it; NULL: not
+     * called. */
+    void (*trace)(const char *line);
+    bool profile;         /* collect the time of each node: tare_session_profile */
+    uint64_t seed;        /* of random ops without a seed */
+    int64_t memory_limit; /* bytes of tensors in one run; 0: the limit of the process, or 64 GiB */
+    int max_call_depth;   /* 0: TARE_MOST_NESTED_CALLS */
+    int op_threads;       /* that one kernel may use (convolutions, products, tare_op_parallel_for of plugins); 0: 1 */
 };
 
 /* Sets the variables from the checkpoint and runs initialisers (main op, tables). NULL options: all default. */

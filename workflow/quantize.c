@@ -50,12 +50,26 @@ void tare_workflow_quantize_close(struct tare_quantize_request *request) {
 
 /* ---- samples ---- */
 
-static bool needs_hessians(const struct tare_quantize_task *task, const struct tare_quant_plan *plan) {
-    return task->request->automatic || tare_quant_plan_needs_hessians(plan);
+static bool needs_hessians(const struct tare_quantize_request *request, const struct tare_quant_plan *plan) {
+    return request->automatic || tare_quant_plan_needs_hessians(plan);
 }
 
-static bool needs_channels(const struct tare_quantize_task *task, const struct tare_quant_plan *plan) {
-    return task->request->automatic || tare_quant_plan_needs_channels(plan);
+static bool needs_channels(const struct tare_quantize_request *request, const struct tare_quant_plan *plan) {
+    return request->automatic || tare_quant_plan_needs_channels(plan);
+}
+
+static tare_status needs_samples(const char *what) {
+    return TARE_FAIL(TARE_USAGE, "%s needs representative samples (give --data FILE or --calibration FILE)", what);
+}
+
+tare_status tare_workflow_quantize_check_samples(const struct tare_quantize_request *request,
+                                                 const struct tare_quant_plan *plan) {
+    const bool hessians = needs_hessians(request, plan);
+    if (!tare_quant_plan_needs_calibration(plan) && !request->automatic) return TARE_OK;
+    if (request->calibration && request->data.count && !hessians)
+        return TARE_FAIL(TARE_USAGE, "--calibration and --data are mutually exclusive");
+    if (request->calibration || request->data.count || (!hessians && !needs_channels(request, plan))) return TARE_OK;
+    return needs_samples(request->automatic ? "--auto" : "an accuracy pass");
 }
 
 static void warn_of_unused_samples(const struct tare_quantize_task *task) {
@@ -69,17 +83,12 @@ static void warn_of_unused_samples(const struct tare_quantize_task *task) {
 static tare_status check_samples(bool *trained, const struct tare_quantize_task *task,
                                  const struct tare_quant_plan *plan, const struct tare_graph_model *model) {
     const struct tare_quantize_request *request = task->request;
-    const bool passes = needs_channels(task, plan) || needs_hessians(task, plan);
     *trained = false;
-    if (request->calibration && request->data.count && !needs_hessians(task, plan))
-        return TARE_FAIL(TARE_USAGE, "--calibration and --data are mutually exclusive");
-    if (request->calibration || request->data.count || task->calibration) return TARE_OK;
-    *trained = !passes && tare_quant_is_trained(model);
-    if (*trained) return TARE_OK;
-    return TARE_FAIL(TARE_USAGE, "%s needs representative samples (give --data FILE or --calibration FILE)",
-                     request->automatic ? "--auto"
-                     : passes           ? "an accuracy pass"
-                                        : "static quantization");
+    if (task->calibration) return TARE_OK;
+    TARE_TRY(tare_workflow_quantize_check_samples(request, plan));
+    if (request->calibration || request->data.count) return TARE_OK;
+    *trained = tare_quant_is_trained(model);
+    return *trained ? TARE_OK : needs_samples("static quantization");
 }
 
 /* *out stays NULL if nothing needs statistics. */
@@ -92,8 +101,8 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_qu
                                                     .limit = request->limit,
                                                     .spec = request->records.spec,
                                                     .progress = !task->quiet,
-                                                    .channels = needs_channels(task, plan),
-                                                    .hessians = needs_hessians(task, plan),
+                                                    .channels = needs_channels(request, plan),
+                                                    .hessians = needs_hessians(request, plan),
                                                     .interrupted = task->interrupted };
     bool trained;
     if (!tare_quant_plan_needs_calibration(plan) && !request->automatic) {

@@ -16,6 +16,10 @@
  * other or lack another one. Release with tare_workflow_quantize_close, also after a failure. */
 tare_status tare_workflow_quantize_open(struct tare_quantize_request *request,
                                         struct tare_arena *arena) TARE_WARN_UNUSED;
+/* What can be said of the samples of an opened request without the model, which has a plan of its own in a conversion:
+ * TARE_USAGE if there are too many, or if an accuracy pass has none. */
+tare_status tare_workflow_quantize_check_samples(const struct tare_quantize_request *request,
+                                                 const struct tare_quant_plan *plan) TARE_WARN_UNUSED;
 /* Whether an option of the request asks for a quantization, for commands that do not always quantize. */
 bool tare_workflow_quantize_requested(const struct tare_quantize_request *request);
 void tare_workflow_quantize_close(struct tare_quantize_request *request);

@@ -3,10 +3,10 @@
 #include "interpreter/execution/step.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/strbuf.h"
 #include "interpreter/execution/variable.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static void reset_all(struct tare_tensor *tensors, size_t count) {
@@ -43,21 +43,25 @@ static tare_status check_numerics(const struct tare_step *step, const struct tar
     return TARE_OK;
 }
 
-static void print_tensors(const struct tare_tensor *tensors, size_t count) {
+static void put_tensors(struct tare_strbuf *line, const struct tare_tensor *tensors, size_t count) {
     char text[TARE_SHAPE_TEXT_SIZE];
     for (size_t i = 0; i < count; i++)
-        fprintf(stderr, " %s%s", tensors[i].dtype ? tare_dtype_name(tensors[i].dtype) : "dead",
-                tensors[i].dtype ? tare_shape_text(text, &tensors[i].shape) : "");
+        tare_strbuf_printf(line, " %s%s", tensors[i].dtype ? tare_dtype_name(tensors[i].dtype) : "dead",
+                           tensors[i].dtype ? tare_shape_text(text, &tensors[i].shape) : "");
 }
 
-static void trace(const struct tare_kernel *kernel) {
+static tare_status trace(const struct tare_kernel *kernel, void (*to)(const char *line)) {
     const struct tare_node *node = kernel->node;
     const char *function = node->graph->name;
-    fprintf(stderr, "%s%s%s (%s):", function, *function ? "/" : "", node->name, node->op);
-    print_tensors(kernel->inputs, kernel->n_inputs);
-    fputs(" ->", stderr);
-    print_tensors(kernel->outputs, kernel->n_outputs);
-    fputc('\n', stderr);
+    struct tare_strbuf line = { 0 };
+    tare_strbuf_printf(&line, "%s%s%s (%s):", function, *function ? "/" : "", node->name, node->op);
+    put_tensors(&line, kernel->inputs, kernel->n_inputs);
+    tare_strbuf_puts(&line, " ->");
+    put_tensors(&line, kernel->outputs, kernel->n_outputs);
+    const tare_status status = line.failed ? TARE_NO_MEMORY : TARE_OK;
+    if (status == TARE_OK) to(tare_strbuf_text(&line));
+    tare_strbuf_free(&line);
+    return status;
 }
 
 /* ---- inputs ---- */
@@ -154,7 +158,7 @@ static tare_status run_timed(struct tare_kernel *kernel, const struct tare_step 
 
 static tare_status inspect(const struct tare_kernel *kernel, const struct tare_step *step) {
     struct tare_session *session = kernel->session;
-    if (session->options.trace) trace(kernel);
+    if (session->options.trace) TARE_TRY(trace(kernel, session->options.trace));
     if (session->options.check_numerics) TARE_TRY(check_numerics(step, kernel->outputs));
     return tare_step_show(session, step, kernel->outputs);
 }

@@ -25,6 +25,21 @@ expect 2 "--methods and --output-dir are for a folder of models, and '$work/jobs
 "$tare" quantize "$glyphs/saved_model" "$out" --method weight_only --data "$work/none.tfrecord" --dry-run --quiet 2>"$work/stderr" || fail "weight_only with data: $(cat "$work/stderr")"
 grep -q "warning: --data is not used: neither the method nor a rule" "$work/stderr" || fail "unused data: $(cat "$work/stderr")"
 
+# ... before the model is read, where it cannot change the answer
+none=$work/nowhere
+touch "$work/a.calib" "$work/a.tfrecord"
+both=(--calibration "$work/a.calib" --data "$work/a.tfrecord")
+for command in quantize convert; do
+    expect 2 "--calibration and --data are mutually exclusive" "$tare" $command "$none" "$out" --method static "${both[@]}"
+    expect 2 "an accuracy pass needs representative samples" "$tare" $command "$none" "$out" --passes gptq
+done
+expect 2 "--auto needs representative samples" "$tare" quantize "$none" "$out" --auto
+expect 2 "--algorithms: unknown algorithm 'entropie' (did you mean 'entropy'?)" "$tare" compare "$none" --data "$data" --methods weight_only --algorithms entropie
+expect 2 "--input a is given twice" "$tare" run "$none" --input a=1.npy --input a=2.npy
+expect 2 "--output a is given twice" "$tare" run "$none" --output a --output a
+expect 2 "--spec: applies to --data" "$tare" run "$none" --input a=1.npy --spec none
+expect 1 "cannot create '$work/no/m': folder '$work/no' does not exist" "$tare" export "$none" "$work/no/m"
+
 # paths
 expect 1 "no such directory" "$tare" inspect "$work/nowhere"
 mkdir "$work/empty"

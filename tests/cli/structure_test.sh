@@ -42,4 +42,9 @@ local_numbers=$(cd "$TARE_SOURCE_DIR" && git ls-files '*.c' | grep -vE '^(tests|
 printed=$(cd "$TARE_SOURCE_DIR" && git ls-files '*.c' | grep -vE '^(tests|bench|examples|python|cli)/|^base/progress\.c$' |
     xargs grep -nE '\b(snprintf|fprintf|printf)\(.*%[-+ #0-9.*]*[efgaEFGA]\b')
 [ -z "$printed" ] || fail "numbers printed in the host's locale (tare_format in base/format.h): $printed"
+
+# What users read goes through the log of the caller (base/log.h).
+spoken=$(cd "$TARE_SOURCE_DIR" && git ls-files '*.c' | grep -vE '^(tests|bench|examples|python|cli)/|^base/(log|progress)\.c$' |
+    xargs grep -nE '\b(fprintf|vfprintf|fputs|fputc|fwrite)\(.*\bstderr\b|\bperror\(')
+[ -z "$spoken" ] || fail "modules below cli/ print on standard error: $spoken"
 finish
