@@ -10,7 +10,8 @@
  * The SQNR is that of the worst output (tare_worst_sqnr_db).
  *
  * First, the settings of the whole model: each candidate algorithm and accuracy pass is measured on the whole model and
- * kept if the SQNR improves enough. Then, individual layers: a layer with a poor SQNR when
+ * kept if the SQNR improves enough; where the result is still poor, activations of 16 bits in all layers. Then,
+ * individual layers: a layer with a poor SQNR when
  * quantized alone, or with a large share of the total noise, gets an override of algorithm, method, granularity or bit
  * width, cheapest first. Overrides that do not improve the whole model are reverted. */
 #include "workflow/autotune.h"
@@ -38,9 +39,11 @@ static const double WORTH_PASS = 0.5;      /* the same for passes, which may add
 /* SmoothQuant brings every channel close to the ends of the range, so that data beyond the samples' extremes are
  * clipped sooner. */
 static const double WORTH_SMOOTHING = 3;
-static const double WORTH_INPUT = 0.5;    /* for a per-layer algorithm, measured on the values of the layer's input */
-static const double WORTH_EXCEPTION = 3;  /* half a bit, for the layer alone: for overrides that cost speed or size */
-static const double POOR_DB = 15;         /* a layer with a lower SQNR alone is examined */
+static const double WORTH_INPUT = 0.5;   /* for a per-layer algorithm, measured on the values of the layer's input */
+static const double WORTH_EXCEPTION = 3; /* half a bit, for the layer alone: for overrides that cost speed or size */
+static const double POOR_WHOLE_DB =
+    25;                           /* a model with a lower SQNR is tried with activations of 16 bits in all layers */
+static const double POOR_DB = 15; /* a layer with a lower SQNR alone is examined */
 static const double LARGE_SHARE = 0.4;    /* so is a layer with at least this share of the total noise … */
 static const double MOST_OF_NOISE = 0.95; /* if all layers together have less than POOR_DB: the largest contributors */
 static const double FINE_DB = 40;         /* … unless its SQNR alone is at least this */
@@ -156,6 +159,36 @@ static tare_status choose_own_algorithms(struct tare_autotune_search *c) {
     return TARE_OK;
 }
 
+static bool can_widen(const struct tare_autotune_search *c) {
+    const struct tare_quant_plan *options = &c->task->variant->plan;
+    return options->setting.method->takes_wide && options->op_set == TARE_OP_SET_XLA &&
+           options->setting.activation_bits != 16;
+}
+
+/* ---- activations of 16 bits in all layers ---- */
+
+static void set_width(struct tare_autotune *out, int bits, const char *why) {
+    for (size_t i = 0; i < out->count; i++) {
+        out->layers[i].activation_bits = bits;
+        if (!*out->layers[i].why || !bits) out->layers[i].why = why;
+    }
+}
+
+/* Where nothing that costs less has helped. */
+static tare_status choose_width(struct tare_autotune_search *c) {
+    double db;
+    if (!can_widen(c) || !(c->out->db < POOR_WHOLE_DB)) return TARE_OK;
+    for (size_t i = 0; i < c->out->count; i++)
+        if (*c->out->layers[i].why) return TARE_OK; /* algorithms of their own are for 8 bits */
+    set_width(c->out, 16, "activations of 16 bits, as all layers");
+    TARE_TRY(tare_autotune_measure(&db, c, NULL));
+    if (tare_autotune_improves(c, db, c->best, WORTH_EXCEPTION))
+        tare_autotune_keep(c, db);
+    else
+        set_width(c->out, 0, "");
+    return TARE_OK;
+}
+
 /* ---- layers that do badly ---- */
 
 static double noise_of(const struct tare_autotune_layer *layer) {
@@ -174,12 +207,6 @@ static tare_status try_exception(bool *taken, struct tare_autotune_search *c, st
     if (!*taken) return TARE_OK;
     layer->why = tare_arena_printf(&c->out->arena, "%s: %.1f dB alone, %.1f as all", what, db, before.alone_db);
     return layer->why ? TARE_OK : TARE_NO_MEMORY;
-}
-
-static bool can_widen(const struct tare_autotune_search *c) {
-    const struct tare_quant_plan *options = &c->task->variant->plan;
-    return options->setting.method->takes_wide && options->op_set == TARE_OP_SET_XLA &&
-           options->setting.activation_bits != 16;
 }
 
 /* From no cost at inference to the highest cost. */
@@ -282,7 +309,7 @@ static tare_status choose_exceptions(struct tare_autotune_search *c) {
 
 /* `common`: the layer before the search for exceptions. Its algorithm may be its own, which was confirmed before. */
 static bool has_exception(const struct tare_autotune_layer *layer, const struct tare_autotune_layer *common) {
-    return layer->method || layer->bits || layer->activation_bits || layer->granularity ||
+    return layer->method || layer->bits || layer->granularity || layer->activation_bits != common->activation_bits ||
            layer->algorithm != common->algorithm;
 }
 
@@ -302,8 +329,9 @@ static tare_status confirm(struct tare_autotune_search *c) {
         struct tare_autotune_layer *layer = &out->layers[i];
         if (!has_exception(layer, &c->common[i])) continue;
         layer->algorithm = c->common[i].algorithm;
+        layer->activation_bits = c->common[i].activation_bits;
         layer->method = layer->granularity = NULL;
-        layer->bits = layer->activation_bits = 0;
+        layer->bits = 0;
         layer->why = tare_arena_printf(&out->arena, "as all: alone an exception gains, but not in the whole");
         if (!layer->why) return TARE_NO_MEMORY;
     }
@@ -341,6 +369,7 @@ static tare_status choose(struct tare_autotune_search *c) {
     TARE_TRY(choose_passes(c));
     if (ranges) TARE_TRY(choose_algorithm(c));
     if (ranges) TARE_TRY(choose_own_algorithms(c));
+    TARE_TRY(choose_width(c));
     TARE_TRY(choose_exceptions(c));
     TARE_TRY(confirm(c));
     c->last = c->best;
