@@ -16,7 +16,6 @@
 #include "cli/quant_report.h"
 #include "convert/saved_model.h"
 #include "convert/stablehlo/keep.h"
-#include "tpu/detect_converted.h"
 #include "workflow/convert_report.h"
 #include "workflow/convert.h"
 
@@ -245,18 +244,16 @@ static tare_status check_usage(const struct convert_options *options, const stru
     return tare_command_check_file_apart(options->report, &how->calibration, 1);
 }
 
-/* Without named functions everything would stay on the CPU: finds functions automatically, unless the model has been
- * converted before, or has aliases that the given options could have named. */
+/* Finds functions automatically if none are named, unless the model has aliases that the given options could have
+ * named. */
 static tare_status choose_functions(struct tare_converter_options *converter, const struct convert_options *options,
                                     struct tare_arena *arena, struct tare_graph_model *model) {
-    struct tare_tpu_converted existing;
     const struct tare_log log = tare_command_log(options->quiet);
-    if (options->functions != FUNCTIONS_DEFAULT || converter->n_functions) return TARE_OK;
+    if (options->functions != FUNCTIONS_DEFAULT) return TARE_OK;
     if ((options->text || options->file) && model->n_aliases) return TARE_OK;
-    TARE_TRY(tare_tpu_detect_converted(&existing, arena, model));
-    if (existing.tpu_calls) return TARE_OK;
-    tare_note(&log, "no tpu_functions are named: finding them automatically (--tpu_functions auto)");
-    converter->automatic = true;
+    TARE_TRY(tare_workflow_convert_find_functions(converter, arena, model));
+    if (converter->automatic)
+        tare_note(&log, "no tpu_functions are named: finding them automatically (--tpu_functions auto)");
     return TARE_OK;
 }
 

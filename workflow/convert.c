@@ -5,6 +5,7 @@
 #include "workflow/dataset_path.h"
 #include "workflow/integer_outputs.h"
 #include "quant/fake_quant.h"
+#include "tpu/detect_converted.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +107,15 @@ static tare_status check_bfloat16(struct tare_converted *out, struct tare_conver
     TARE_TRY(tare_workflow_bfloat16_check(&out->checked, arena, model, converter, &request));
     converter->float_nodes = out->checked.nodes;
     converter->n_float_nodes = out->checked.n_nodes;
+    return TARE_OK;
+}
+
+tare_status tare_workflow_convert_find_functions(struct tare_converter_options *converter, struct tare_arena *arena,
+                                                 const struct tare_graph_model *model) {
+    struct tare_tpu_converted existing;
+    if (converter->automatic || converter->n_functions) return TARE_OK;
+    TARE_TRY(tare_tpu_detect_converted(&existing, arena, model));
+    converter->automatic = !existing.tpu_calls;
     return TARE_OK;
 }
 

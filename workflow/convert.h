@@ -30,6 +30,10 @@ struct tare_converted {
     const char *module_error; /* why a StableHLO module stays as it is (the model's text); NULL: none does */
 };
 
+/* Without named functions everything would stay on the CPU: requests that functions are found automatically, unless the
+ * model has been converted before. Arena memory is for scratch. */
+tare_status tare_workflow_convert_find_functions(struct tare_converter_options *converter, struct tare_arena *arena,
+                                                 const struct tare_graph_model *model) TARE_WARN_UNUSED;
 /* Modifies the model. Release `out` with tare_workflow_quantized_free(&out->quantized), also after a failure. After a
  * failure the model is unusable, and `out` contains what the TPU compiler would reject (conversion.findings). */
 tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_arena *arena,
