@@ -42,27 +42,39 @@ tare_status tare_comparison_skip(struct tare_comparison *c, const char *method, 
 
 /* ---- sizes ---- */
 
-static int64_t constant_bytes(const struct tare_graph *graph) {
+/* `served`: by position of the nodes; NULL: all count. */
+static int64_t constant_bytes(const struct tare_graph *graph, const bool *served) {
     int64_t total = 0;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
-        const struct tare_tensor *value =
-            node->dead || strcmp(node->op, "Const") != 0 ? NULL : tare_node_tensor(node, "value");
+        const bool counts = !node->dead && (!served || served[i]) && strcmp(node->op, "Const") == 0;
+        const struct tare_tensor *value = counts ? tare_node_tensor(node, "value") : NULL;
         if (value && value->dtype != TARE_DT_STRING)
             total += (int64_t)(value->splat ? tare_dtype_size(value->dtype) : tare_tensor_bytes(value));
     }
     return total;
 }
 
+/* Training leaves variables that no signature uses: slots of optimizers, metrics, second copies of the layers' own. */
+static int64_t variable_bytes(const struct tare_graph_model *model, const bool *served) {
+    int64_t total = 0;
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct tare_variable *variable = &model->variables[i];
+        if (variable->removed || (served && variable->node && !served[variable->node->position])) continue;
+        total += (int64_t)tare_tensor_bytes(&variable->value);
+    }
+    return total;
+}
+
 tare_status tare_model_weight_bytes(int64_t *bytes, const struct tare_graph_model *model) {
     struct tare_arena arena = { 0 };
-    bool *live;
-    const tare_status status = tare_model_reachable_functions(&live, &arena, model, false);
-    *bytes = constant_bytes(model->main);
+    bool *live, *served = NULL;
+    tare_status status = tare_model_reachable_functions(&live, &arena, model, false);
+    *bytes = 0;
+    if (status == TARE_OK && model->n_signatures) status = tare_model_served_nodes(&served, &arena, model);
+    if (status == TARE_OK) *bytes = constant_bytes(model->main, served) + variable_bytes(model, served);
     for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++)
-        if (live[i]) *bytes += constant_bytes(model->functions[i]);
-    for (size_t i = 0; i < model->n_variables; i++)
-        if (!model->variables[i].removed) *bytes += (int64_t)tare_tensor_bytes(&model->variables[i].value);
+        if (live[i]) *bytes += constant_bytes(model->functions[i], NULL);
     tare_arena_free(&arena);
     return status;
 }

@@ -143,7 +143,7 @@ tare_status tare_comparison_pass_record(struct tare_comparison_pass *pass, const
                                         const struct tare_tensor *outputs) TARE_WARN_UNUSED;
 /* Frees the figures (not those of a pass whose outputs a row has taken). */
 void tare_comparison_pass_end(struct tare_comparison_pass *pass);
-/* Bytes of the model's constants and variables. */
+/* Bytes of the constants and variables that the signatures use, each once; all of them if there is no signature. */
 tare_status tare_model_weight_bytes(int64_t *bytes, const struct tare_graph_model *model) TARE_WARN_UNUSED;
 
 /* Sets the row's TPU estimates (NaN for a converted model) and, with `slowest`, the comparison's list of slowest ops.

@@ -1,4 +1,5 @@
 /* Parsing lists of methods, algorithms and granularities; '!' marks combinations that do not exist. */
+#include "convert/saved_model.h"
 #include "eval/comparison.h"
 #include "eval/variant.h"
 #include "support/mini_model.h"
@@ -161,6 +162,31 @@ static void a_model_in_bfloat16__has_half_the_bytes(void **state) {
     tare_arena_free(&arena);
 }
 
+static void variables_of_training__are_not_of_the_size(void **state) {
+    struct tare_graph_model *model;
+    struct tare_variable *more;
+    int64_t before, after, used = 0;
+    (void)state;
+    mini_ok(tare_saved_model_load(&model, TARE_SOURCE_DIR "/examples/glyphs/saved_model", NULL));
+    mini_ok(tare_model_weight_bytes(&before, model));
+    for (size_t i = 0; i < model->n_variables; i++)
+        if (!model->variables[i].removed) used += (int64_t)tare_tensor_bytes(&model->variables[i].value);
+    assert_true(before >= used && before > 100000);
+    more = TARE_NEW_ARRAY(&model->arena, struct tare_variable, model->n_variables + 1);
+    assert_non_null(more);
+    memcpy(more, model->variables, model->n_variables * sizeof *more);
+    more[model->n_variables] = (struct tare_variable){ .node = tare_graph_add(model->main, "VarHandleOp", "slot"),
+                                                       .shared_name = "slot",
+                                                       .value = model->variables[0].value };
+    assert_true(more[model->n_variables].node != NULL && tare_tensor_bytes(&more[model->n_variables].value) > 0);
+    model->variables = more;
+    model->n_variables++;
+    mini_ok(tare_model_weight_bytes(&after, model));
+    assert_int_equal(after, before);
+    model->n_variables--;
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(float__comes_first_asked_for_or_not),
@@ -175,6 +201,7 @@ int main(void) {
         cmocka_unit_test(unknown_names__are_told_with_the_nearest),
         cmocka_unit_test(calibration__is_needed_where_ranges_are),
         cmocka_unit_test(a_model_in_bfloat16__has_half_the_bytes),
+        cmocka_unit_test(variables_of_training__are_not_of_the_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
