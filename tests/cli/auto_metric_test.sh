@@ -81,7 +81,7 @@ PY
 mkdir deep
 python3 - <<'PY' || fail "no deep model"
 import random, struct
-random.seed(11)
+random.seed(5)
 N, LAYERS, ROWS = 12, 60, 240
 data = struct.pack('<%df' % (ROWS * N), *(random.gauss(0, 1) for _ in range(ROWS * N)))
 header = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }\n" % ((ROWS, N),)
