@@ -147,6 +147,9 @@ void tare_graph_free_maps(struct tare_graph *graph);
 /* TensorFlow's rule for names of nodes: parts that ">" separates, each a letter, a digit or "." and then also "_", "-"
  * and "/". Names of functions have no rule: "__inference_<lambda>_6". */
 bool tare_node_name_is_valid(const char *name);
+/* Whether TensorFlow loads a node of this name: a session that imports the main graph also allows names that begin with
+ * "_"; a loader of functions does not. */
+bool tare_node_is_loadable(const struct tare_node *node);
 /* A valid name that resembles `text`, in the arena: what the rule does not allow becomes "_", and is dropped where the
  * name begins. NULL: no memory. */
 const char *tare_node_name_from(struct tare_arena *arena, const char *text);

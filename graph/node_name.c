@@ -1,5 +1,6 @@
 /* Names of nodes. */
 #include "graph/graph.h"
+#include "graph/model.h"
 
 #include <string.h>
 
@@ -14,6 +15,12 @@ bool tare_node_name_is_valid(const char *name) {
         part += strspn(part, LATER);
     } while (*part++ == '>');
     return !part[-1];
+}
+
+bool tare_node_is_loadable(const struct tare_node *node) {
+    const bool internal = *node->name == '_' && node->graph == node->graph->model->main;
+    const char *rest = node->name + (internal ? strspn(node->name, "._-/") : 0);
+    return (internal && !*rest) || tare_node_name_is_valid(rest);
 }
 
 /* Of a letter outside ASCII, the first byte of its UTF-8 form stays as "_", and the others are dropped. */

@@ -11,6 +11,26 @@
 
 #include <string.h>
 
+/* A node of the file that TensorFlow refuses would be refused in what is written, too. */
+static tare_status check_names_in(const struct tare_graph *graph) {
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const struct tare_node *node = graph->nodes[i];
+        if (node->dead || tare_node_is_loadable(node)) continue;
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "%s%s%snode '%s': TensorFlow refuses the name: a letter, digit or '.' and then also '_', '-' "
+                         "and '/' are allowed (rename the node, and export the model again)",
+                         *graph->name ? "function " : "", graph->name, *graph->name ? ": " : "", node->name);
+    }
+    return TARE_OK;
+}
+
+static tare_status check_names(const struct tare_graph_model *model) {
+    TARE_TRY(check_names_in(model->main));
+    for (size_t i = 0; i < model->n_functions; i++)
+        if (!model->functions[i]->removed) TARE_TRY(check_names_in(model->functions[i]));
+    return TARE_OK;
+}
+
 /* State of one export. */
 struct exporter {
     struct tare_arena arena;
@@ -217,6 +237,7 @@ tare_status tare_saved_model_export(const struct tare_graph_model *model, const 
     tare_saved_model_output_rules(&rules, e.source ? e.source->path : NULL, options && options->overwrite);
     TARE_CHECK(tare_output_dir_begin(&output, out_path, &rules));
     TARE_CHECK(prepare(&e, model));
+    TARE_CHECK(check_names(e.model));
     TARE_CHECK(write_directory(&e, options, output.temporary));
     TARE_CHECK(check_written(&e, output.temporary));
     status = tare_output_dir_commit(&output);
@@ -240,12 +261,14 @@ static tare_status open_each(const char *path) {
         tare_status status;
         TARE_TRY(tare_source_open_nth(&source, path, &open, i));
         count = source->message->n_meta_graphs;
-        status = tare_error_prefix(tare_saved_model_import(&model, source, &open), "%s", path);
-        if (status == TARE_OK)
+        status = tare_saved_model_import(&model, source, &open);
+        if (status == TARE_OK) {
+            status = check_names(model);
             tare_model_free(model); /* and the source */
-        else
+        } else {
             tare_source_close(source);
-        TARE_TRY(status);
+        }
+        TARE_TRY(tare_error_prefix(status, "%s", path));
     }
     return TARE_OK;
 }

@@ -95,13 +95,6 @@ static void check_controls(struct tare_validator *validator, const struct tare_n
     }
 }
 
-/* A session that imports the main graph allows names that begin with "_"; a loader of functions does not. */
-static bool has_valid_name(const struct tare_validator *validator, const struct tare_node *node) {
-    const bool internal = *node->name == '_' && node->graph == validator->model->main;
-    const char *rest = node->name + (internal ? strspn(node->name, "._-/") : 0);
-    return (internal && !*rest) || tare_node_name_is_valid(rest);
-}
-
 /* Of the main graph; those in functions are not checked, and refer to what the function captured where it was made. The
  * text is TensorFlow's (core/common_runtime/graph_constructor.cc). */
 static void check_colocation(struct tare_validator *validator, const struct tare_node *node) {
@@ -118,7 +111,7 @@ static void check_colocation(struct tare_validator *validator, const struct tare
 
 static void check_node(struct tare_validator *validator, const struct tare_node *node) {
     const struct tare_node *named = tare_map_get(&node->graph->by_name, node->name);
-    if (!has_valid_name(validator, node)) tare_fault_at(validator, node, "Node name contains invalid characters");
+    if (!tare_node_is_loadable(node)) tare_fault_at(validator, node, "Node name contains invalid characters");
     if (named && named != node && !named->dead) tare_fault_at(validator, node, "two nodes named %s", node->name);
     if (!*node->op) {
         tare_fault_at(validator, node, "a node without an op");

@@ -115,6 +115,29 @@ for option in calibration calibration-data; do
     grep -q "warning: --$option is not used: no method of the comparison needs activation ranges" "$work/log" || fail "--$option: $(cat "$work/log")"
 done
 
+# a node whose name TensorFlow refuses: no model is written with it
+mkdir "$work/named"
+cat >"$work/named/saved_model.pbtxt" <<'MODEL'
+saved_model_schema_version: 1
+meta_graphs {
+  meta_info_def { tags: "serve" }
+  graph_def {
+    node { name: "my node \303\251" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape { dim { size: 2 } } } } }
+    node { name: "y" op: "Neg" input: "my node \303\251" attr { key: "T" value { type: DT_FLOAT } } }
+    versions { producer: 1395 }
+  }
+  signature_def { key: "serving_default" value { method_name: "tensorflow/serving/predict"
+    inputs { key: "x" value { name: "my node \303\251:0" dtype: DT_FLOAT tensor_shape { dim { size: 2 } } } }
+    outputs { key: "y" value { name: "y:0" dtype: DT_FLOAT tensor_shape { dim { size: 2 } } } } } }
+}
+MODEL
+name="node 'my node é': TensorFlow refuses the name"
+expect 1 "$work/named: $name" "$tare" copy "$work/named" "$out"
+expect 1 "$out: $name" "$tare" quantize "$work/named" "$out" --method float --quiet
+absent "$out"
+sed -i 's/my node \\303\\251/my_node/' "$work/named/saved_model.pbtxt"
+"$tare" copy "$work/named" "$work/renamed" || fail "a node that was renamed is refused"
+
 # signatures
 quantize_with() { convert "tpu_functions { function_alias: \"tpu_func\" } external_feature_configs { quantization_options { signature_keys: \"servin\" $1 } }"; }
 expect 1 "signature_keys: $glyphs/saved_model: there is no signature 'servin' (the model has serving_default)" \
