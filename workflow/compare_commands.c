@@ -129,7 +129,7 @@ static tare_status suggest(struct tare_compare_job *c) {
 static tare_status suggest_records(struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
     const struct tare_compare_request *options = c->options;
-    const bool has_more = options->limit && !task->data_name;
+    const bool has_more = options->limit && c->result.records >= options->limit && !task->data_name;
     struct tare_strbuf text = { 0 };
     begin(&text, c, "compare");
     put_files(&text, "with", options->with.items, options->with.count);

@@ -73,6 +73,28 @@ static void put_weight(struct tare_text_table *table, const struct tare_explanat
     tare_text_table_cell(table, "%.1f", e->weight_sqnr_db);
 }
 
+static bool is_alike(const struct tare_explanation *a, const struct tare_explanation *b) {
+    return a->refused && b->refused && strcmp(a->refused, b->refused) == 0 && strcmp(a->op, b->op) == 0;
+}
+
+/* One line for all layers of one op and reason, where the first of them is. */
+static void put_refused(struct tare_strbuf *out, const struct tare_explanation_list *list) {
+    enum { SHOWN = 3 };
+    for (size_t i = 0; i < list->count; i++) {
+        const struct tare_explanation *first = &list->items[i];
+        size_t before = 0, count = 0;
+        for (size_t k = 0; k < i; k++)
+            before += is_alike(first, &list->items[k]);
+        if (!first->refused || before) continue;
+        for (size_t k = i; k < list->count; k++) {
+            if (!is_alike(first, &list->items[k])) continue;
+            if (++count <= SHOWN) tare_strbuf_printf(out, "%s%s", count > 1 ? ", " : "", list->items[k].node);
+        }
+        if (count > SHOWN) tare_strbuf_printf(out, " and %zu more", count - SHOWN);
+        tare_strbuf_printf(out, " (%s): Quantization disabled on this op: %s\n", first->op, first->refused);
+    }
+}
+
 void tare_layers_table(struct tare_strbuf *out, const struct tare_explanation_list *list, size_t width) {
     struct tare_text_table *table = tare_text_table_new(columns);
     size_t quantized = 0;
@@ -90,10 +112,7 @@ void tare_layers_table(struct tare_strbuf *out, const struct tare_explanation_li
     tare_text_table_fit(table, width);
     if (quantized) tare_text_table_print(out, table);
     tare_text_table_free(table);
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].refused)
-            tare_strbuf_printf(out, "%s (%s): Quantization disabled on this op: %s\n", list->items[i].node,
-                               list->items[i].op, list->items[i].refused);
+    put_refused(out, list);
 }
 
 /* ---- JSON ---- */

@@ -75,6 +75,11 @@ absent out
 "$tare" quantize "$model" out --method weight_only --min-elements 1000000 --quiet --allow-unquantized || fail "--allow-unquantized: $?"
 [ -d out ] && rm -rf out || fail "--allow-unquantized wrote nothing"
 
+# ---- layers that stay float for one reason are one line ----
+"$tare" quantize "$model" grouped --calibration glyphs.calib 2>log || fail "quantize: $(cat log)"
+grep -qxF "block1_depthwise, block2_depthwise, block3_depthwise and 2 more (DepthwiseConv2dNative): Quantization disabled on this op: DepthwiseConv2D doesn't get any benefit of quantization in XLA." log &&
+    [ "$(grep -c "disabled on this op" log)" = 1 ] || fail "reasons are not grouped: $(cat log)"
+
 # ---- evaluation records that were calibrated with ----
 "$tare" compare "$model" --calibration-data "$samples" --data "$samples" --methods float,static --limit 20 --quiet >/dev/null 2>log || fail "compare: $(cat log)"
 grep -q "warning: 20 of 20 evaluation records have the same inputs as calibration samples" log || fail "no leakage found: $(cat log)"
