@@ -112,7 +112,7 @@ error() {
 }
 mkdir bare && cp "$model/saved_model.pb" bare/
 error quantize "$model" quantized --data "$samples"
-tail -1 "logs/$runs" | grep -qF "Output directory already exists: quantized (replace it with --overwrite" || fail "$(cat "logs/$runs")"
+grep -qF "Output directory already exists: quantized (replace it with --overwrite" <<<"$(tail -1 "logs/$runs")" || fail "$(cat "logs/$runs")"
 error convert "$model" quantized
 error auto "$model" quantized --data "$samples"
 error convert bare bare_tpu
