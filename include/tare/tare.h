@@ -18,6 +18,7 @@
 #define TARE_H
 
 #include "array.h"
+#include "auto.h"
 #include "calibration.h"
 #include "compare.h"
 #include "context.h"

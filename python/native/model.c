@@ -1,4 +1,4 @@
-/* Contexts and models: opening, describing, writing, quantizing, converting. */
+/* Contexts and models: opening, describing, writing, quantizing, converting, and both by measurement. */
 #include "native.h"
 
 /* ---- contexts ---- */
@@ -267,11 +267,50 @@ static PyObject *convert(PyObject *module, PyObject *args) {
     return make(convert_work, &making, capsule);
 }
 
+/* ---- quantizing or converting by measurement ---- */
+
+struct automatic {
+    char *report;
+    const tare_model *model;
+    const char *directory, **paths, *options;
+    size_t n_paths;
+};
+
+static tare_status auto_work(void *arg) {
+    struct automatic *a = arg;
+    return tare_model_auto(&a->report, a->model, a->directory, a->paths, a->n_paths, a->options);
+}
+
+/* model_auto(model, path, list of paths as bytes, options): the comparison as JSON */
+static PyObject *make_automatically(PyObject *module, PyObject *args) {
+    struct automatic work = { 0 };
+    PyObject *capsule, *path, *paths, *holder;
+    bool done = false;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOO!s", &capsule, &path, &PyList_Type, &paths, &work.options)) return NULL;
+    if (!(work.model = native_handle(capsule, native_model))) return NULL;
+    if (!native_string(&work.directory, &holder, path)) return NULL;
+    if (native_strings(&work.paths, &work.n_paths, paths))
+        done = native_call(native_context_of(capsule), auto_work, &work);
+    PyMem_Free(work.paths);
+    Py_XDECREF(holder);
+    if (done) return native_text(work.report);
+    tare_text_free(work.report);
+    return NULL;
+}
+
 PyMethodDef native_model_functions[] = {
-    { "context", open_context, METH_O, NULL },          { "context_progress", set_progress, METH_VARARGS, NULL },
-    { "context_set", set_context, METH_VARARGS, NULL }, { "context_plugin", add_plugin, METH_VARARGS, NULL },
-    { "model_open", open_model, METH_VARARGS, NULL },   { "model_signatures", signatures, METH_O, NULL },
-    { "model_describe", describe, METH_O, NULL },       { "model_weight_size", weight_size, METH_O, NULL },
-    { "model_write", write_model, METH_VARARGS, NULL }, { "model_quantize", quantize, METH_VARARGS, NULL },
-    { "model_convert", convert, METH_VARARGS, NULL },   { 0 },
+    { "context", open_context, METH_O, NULL },
+    { "context_progress", set_progress, METH_VARARGS, NULL },
+    { "context_set", set_context, METH_VARARGS, NULL },
+    { "context_plugin", add_plugin, METH_VARARGS, NULL },
+    { "model_open", open_model, METH_VARARGS, NULL },
+    { "model_signatures", signatures, METH_O, NULL },
+    { "model_describe", describe, METH_O, NULL },
+    { "model_weight_size", weight_size, METH_O, NULL },
+    { "model_write", write_model, METH_VARARGS, NULL },
+    { "model_quantize", quantize, METH_VARARGS, NULL },
+    { "model_convert", convert, METH_VARARGS, NULL },
+    { "model_auto", make_automatically, METH_VARARGS, NULL },
+    { 0 },
 };

@@ -1,13 +1,15 @@
 """Records for the library: of data in memory (`_forms`), or paths that libtare reads itself."""
 
 import os
+import tempfile
+from contextlib import contextmanager
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _native
 from ._arrays import DTYPES, NativeArray, TensorSpec, copy, encoded, native, prepare
-from ._errors import Error, InvalidArgumentError, Status, UsageError
+from ._errors import Error, InvalidArgumentError, Status, UsageError, data_errors
 from ._forms import Parser, Record
 from ._options import one_path, paths
 
@@ -93,6 +95,24 @@ def native_records(
 
 
 # ---- files
+
+
+@contextmanager
+def as_paths(data: Data, argument: str, specs: Mapping[str, TensorSpec], label: str, **known: Any) -> Iterator[List[bytes]]:
+    """Paths of the data; data from memory is in a temporary file meanwhile, and errors name the argument instead of it. `known`: as
+    for `records_of`."""
+    if is_path(data):
+        yield paths(data)
+        return
+    with tempfile.TemporaryDirectory(prefix="tare-") as folder:
+        path = os.path.join(folder, "memory")
+        with data_errors("data", argument):
+            writer = _native.writer_open(path)
+            for record in native_records(records_of(data, specs, label, **known), specs):
+                _native.writer_add(writer, record)
+            _native.writer_finish(writer)
+        with data_errors(path, argument):
+            yield paths(path)
 
 
 def read_records(data: Union[str, "os.PathLike[str]", Sequence[Any]], spec: Any = None) -> Iterator[Record]:

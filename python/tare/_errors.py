@@ -55,6 +55,7 @@ def data_errors(name: str, argument: str = "data") -> Iterator[None]:
             text = text[len(name) + 2 :]
         elif not re.match(r"record \d", text):
             raise
+        text = re.sub(r"^(record \d+) at \d+", r"\1", text)  # the place in a temporary file
         raise type(error)(f"{argument}: {text}", error.status) from error.__cause__
 
 

@@ -7,13 +7,15 @@ import json
 import os
 import re
 import threading
-from typing import TYPE_CHECKING, Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _native
 from ._arrays import TensorSpec, encoded, is_python, native_inputs, take
 from ._calibration import Calibration
+from ._data import Data, as_paths, is_path
 from ._errors import Error, InvalidArgumentError, NotFoundError, Status, UsageError
 from ._forms import Parser, described, is_items
 from ._options import argument, field_names, message_text, one_path, option_text
@@ -26,7 +28,7 @@ from ._table import Table
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._types import Algorithm, Granularity, MethodName, Pass, QuantizeOptions
+    from ._types import Algorithm, Granularity, MethodName, MetricName, Pass, QuantizeOptions
 
 __all__ = ["Function", "Model", "Signature", "load"]
 
@@ -89,6 +91,17 @@ def _with_nearest(text: str) -> str:
     found = re.search(r"has no field '(\w+)'$", text)
     near = difflib.get_close_matches(found.group(1), _CONVERT_ARGUMENTS, 1) if found else []
     return f"{text} (did you mean '{near[0]}'?)" if near else text
+
+
+@contextmanager
+def overwriting(overwrite: bool) -> Iterator[None]:
+    """Names the argument where a directory that exists is not to be replaced."""
+    try:
+        yield
+    except Error as error:
+        if "already exists" not in str(error) or overwrite:
+            raise
+        raise type(error)(f"{error} (pass overwrite=True to replace it)", error.status) from None
 
 
 def expect_model(model: Any) -> "Model":
@@ -613,6 +626,85 @@ class Model(Owner):
                 raise type(error)(_with_nearest(str(error)), error.status) from error.__cause__
         return Model(made, self._context, None, Report(json.loads(report)))
 
+    def auto(
+        self,
+        out: Path,
+        data: Data,
+        eval: Optional[Data] = None,
+        tpu: bool = False,
+        *,
+        label: str = "label",
+        target: Optional[str] = None,
+        metric: "Optional[MetricName]" = None,
+        margin: Optional[float] = None,
+        signature: Optional[str] = None,
+        spec: Optional[Path] = None,
+        overwrite: bool = False,
+        progress: Progress = None,
+    ) -> "Model":
+        """Compare ways to quantize the model, write the one that the measurement supports, and check its outputs.
+
+        The float model, ``static``, ``weight_only`` and automatically chosen settings are measured. What is written has the
+        outputs that were measured. The command of each step is a record of the logger ``tare``.
+
+        Parameters
+        ----------
+        out : path
+            Directory to write; ``out.recipe`` gets the plan, if anything is quantized, and ``out.html`` the report.
+        data : array, tuple, dict of arrays, iterable, DataFrame, or path(s)
+            Representative samples, as for `tare.calibrate`. Data from memory is kept in a temporary file during the call.
+        eval : the same, optional
+            Labelled records to compare the models on, as for `tare.compare`. Default: `data`.
+        tpu : bool
+            Write a model converted for Cloud TPU, which computes in bfloat16.
+        label, target : str, optional
+            As for `tare.compare`.
+        metric : str, optional
+            A built-in metric. Default: inferred from labels and expected values.
+        margin : float, optional
+            Points that a recommended model may lose. Default: 1.
+        signature, spec, progress
+            As for `tare.calibrate`.
+        overwrite : bool
+            Replace an existing SavedModel.
+
+        Returns
+        -------
+        Model
+            The written model. Its `report` is the comparison, with the keys of ``tare compare --json``.
+
+        Raises
+        ------
+        NotFoundError
+            No model is recommended; only the report is written.
+        InvalidArgumentError
+            The directory exists.
+
+        Examples
+        --------
+        >>> chosen = model.auto(tmp / "chosen", images[:100], (images, labels))
+        >>> chosen.weight_bytes < model.weight_bytes / 2
+        True
+        """
+        if spec is not None and not is_path(data) and (eval is None or not is_path(eval)):
+            raise UsageError("spec: applies to files (the data is in memory)", Status.USAGE)
+        chosen = self._signature(signature)
+        directory = os.fsdecode(one_path(out))
+        given = {"tpu": tpu, "label": label, "target": target, "metric": metric, "margin": margin, "signature": signature,
+                 "spec": spec, "overwrite": overwrite}  # fmt: skip
+        reads = self._reads(chosen)
+        with ExitStack() as held:
+            samples = held.enter_context(as_paths(data, "data", chosen.inputs, target or label, **reads))
+            if eval is not None:
+                records = held.enter_context(as_paths(eval, "eval", chosen.inputs, target or label, **reads))
+                given["eval"] = [os.fsdecode(path) for path in records]
+            held.enter_context(self._context.lock)
+            held.enter_context(reporting(self._context.handle, progress))
+            with overwriting(overwrite):
+                report = _native.model_auto(self._handle, directory, samples, option_text(given))
+            made = _native.model_open(self._context.handle, directory, None)
+        return Model(made, self._context, directory, Report(json.loads(report)))
+
     def save(self, path: Path, *, overwrite: bool = False) -> None:
         """Write the model as a SavedModel directory. It appears when it is complete.
 
@@ -634,13 +726,8 @@ class Model(Owner):
         >>> sorted(entry.name for entry in (tmp / "small").iterdir())[-2:]
         ['saved_model.pb', 'variables']
         """
-        with self._context.lock:
-            try:
-                _native.model_write(self._handle, one_path(path), _OVERWRITE if overwrite else 0)
-            except Error as error:
-                if "already exists" not in str(error) or overwrite:
-                    raise
-                raise type(error)(f"{error} (pass overwrite=True to replace it)", error.status) from None
+        with self._context.lock, overwriting(overwrite):
+            _native.model_write(self._handle, one_path(path), _OVERWRITE if overwrite else 0)
 
 
 def load(

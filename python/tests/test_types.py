@@ -33,7 +33,7 @@ _RESULTS = "the caller has the result as an object, which it describes, writes a
 _PROCESS = "the caller's own: messages, logs, libraries of ops and opened models are of the context and of tare.load"
 _CALLS = "another call of the library"
 EXCEPTIONS = {
-    **dict.fromkeys(("output", "json", "report", "wide", "dry_run", "overwrite", "quiet"), _RESULTS),
+    **dict.fromkeys(("output", "json", "report", "wide", "dry_run", "quiet"), _RESULTS),
     **dict.fromkeys(("plugin", "verbose", "log_file", "allow_missing_variables", "help"), _PROCESS),
 }
 OWN_EXCEPTIONS = {
@@ -45,7 +45,8 @@ OWN_EXCEPTIONS = {
         "resume": "the parameter state",
         "autosave": "the parameter state",
     },
-    "quantize": {},
+    "auto": {},
+    "quantize": {"overwrite": _CALLS + ": Model.save"},
     "compare": {
         "data": "a parameter: records in memory or paths",
         "input": "arrays in memory are data",
@@ -56,6 +57,7 @@ OWN_EXCEPTIONS = {
         "worst": _CALLS + ": the arguments of the best row",
     },
     "convert": {
+        "overwrite": _CALLS + ": Model.save",
         "input_model_dir": "the model is an object",
         "output_model_dir": "the copy is an object",
         "converter_options_string": "the parameter options",
@@ -129,7 +131,7 @@ class Options(Case):
 
     def test_of_the_commands_are_in_the_library_and_in_python(self):
         """An option that only a command has is an exception with a reason; one that is no exception any more is none."""
-        calls = {"calibrate": tare.calibrate, "quantize": tare.Model.quantize, "compare": tare.compare, "convert": tare.Model.convert}
+        calls = {"calibrate": tare.calibrate, "quantize": tare.Model.quantize, "compare": tare.compare, "convert": tare.Model.convert, "auto": tare.Model.auto}
         types = {"calibrate": _types.CalibrateOptions, "quantize": _types.QuantizeOptions, "compare": _types.CompareOptions}
         known = {}
         for command, call in calls.items():
