@@ -121,6 +121,33 @@ static tare_status compare(const struct shared *s, int thread) {
     return status;
 }
 
+/* The first labelled records. */
+static const char *few_records(void) {
+    static char path[4096];
+    const tare_array *arrays;
+    tare_reader *reader;
+    tare_writer *writer;
+    size_t count;
+    if (*path) return path;
+    snprintf(path, sizeof path, "%s/few.tfrecord", temp_folder());
+    OK(tare_reader_open(&reader, NULL, &records, 1, NULL));
+    OK(tare_writer_open(&writer, path));
+    for (int i = 0; i < 30; i++) {
+        OK(tare_reader_next(reader, &arrays, &count));
+        OK(tare_writer_add(writer, arrays, count));
+    }
+    OK(tare_writer_close(writer));
+    tare_reader_close(reader);
+    return path;
+}
+
+static tare_status make_auto(const struct shared *s, int thread) {
+    const char *const data = few_records();
+    char path[4096];
+    snprintf(path, sizeof path, "%s/auto-%d", temp_folder(), thread);
+    return tare_model_auto(NULL, s->model, path, &data, 1, "margin=100 overwrite");
+}
+
 static tare_status write_calibration(const struct shared *s, int thread) {
     char path[4096];
     snprintf(path, sizeof path, "%s/written-%d.calib", temp_folder(), thread);
@@ -230,9 +257,9 @@ static void run_pairs(const struct row *rows, size_t count, const struct shared 
 }
 
 static const struct row model_rows[] = {
-    { "describe", describe }, { "look", look },           { "write", write_model },
-    { "run", run },           { "calibrate", calibrate }, { "push", push },
-    { "quantize", quantize }, { "convert", convert },     { "compare", compare },
+    { "describe", describe },   { "look", look },      { "write", write_model }, { "run", run },
+    { "calibrate", calibrate }, { "push", push },      { "quantize", quantize }, { "convert", convert },
+    { "compare", compare },     { "auto", make_auto },
 };
 enum { N_MODEL_ROWS = sizeof model_rows / sizeof *model_rows };
 
@@ -258,6 +285,7 @@ static void opened_model__every_pair_of_calls(void **state) {
     open_model(&shared);
     shared.calibration = calibrated(shared.model, "limit=8");
     close_model(&shared);
+    (void)few_records(); /* written before there are threads */
     run_pairs(model_rows, N_MODEL_ROWS, &shared, open_model, close_model);
     tare_calibration_close(shared.calibration);
     tare_context_close(shared.context);
