@@ -3,6 +3,7 @@
 #include "base/progress.h"
 #include "cli/log.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,9 +11,14 @@ static const struct tare_command *const parts[] = { &tare_dataset_info, &tare_da
                                                     &tare_dataset_split_command, NULL };
 
 void tare_dataset_print_bad(void *arg, const char *text) {
-    (void)arg;
-    fprintf(stderr, "tare: left out: %s\n", text);
+    int64_t *count = arg;
+    if (++*count == 1) fprintf(stderr, "tare: left out: %s\n", text);
     tare_command_log_to_file(TARE_LOG_WARNING, text);
+}
+
+void tare_dataset_print_bad_count(int64_t count) {
+    if (count > 1)
+        fprintf(stderr, "tare: %" PRId64 " invalid records left out (--log-file FILE gets all reasons)\n", count);
 }
 
 void tare_dataset_advance(void *arg, int64_t records) {

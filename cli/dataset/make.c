@@ -87,10 +87,11 @@ static tare_status cut_inputs(struct named_files *out, const struct tare_option_
 }
 
 static tare_status make_samples(struct tare_make_outcome *outcome, const struct make_options *options,
-                                struct tare_progress *progress) {
+                                struct tare_progress *progress, int64_t *bad) {
     const struct tare_make_options common = { .limit = options->limit,
                                               .max_bad = options->max_bad,
                                               .on_bad = tare_dataset_print_bad,
+                                              .on_bad_arg = bad,
                                               .progress = tare_dataset_advance,
                                               .progress_arg = progress,
                                               .interrupted = &tare_interrupted };
@@ -146,6 +147,7 @@ static tare_status run(int argc, char *const *argv) {
     struct make_options options = { 0 };
     struct tare_make_outcome outcome;
     struct tare_progress *progress;
+    int64_t bad = 0;
     bool done;
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
@@ -154,8 +156,9 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_data_options_open(&options.records));
     progress = tare_progress_new(
         &(struct tare_progress_options){ .label = "writing", .unit = "records", .total = -1, .quiet = options.quiet });
-    status = make_samples(&outcome, &options, progress);
+    status = make_samples(&outcome, &options, progress, &bad);
     tare_progress_free(progress);
+    if (options.quiet) tare_dataset_print_bad_count(bad); /* otherwise the summary has it */
     if (status != TARE_OK || options.quiet) goto done;
     print_classes(&options);
     fprintf(stderr, "%s: %" PRId64 " records", options.output, outcome.records);

@@ -226,7 +226,9 @@ static void print_parts(const struct tare_split_outcome *outcome, const struct s
 
 static tare_status run(int argc, char *const *argv) {
     struct split_options options = { 0 };
+    int64_t bad = 0;
     struct tare_split_options split = { .common = { .on_bad = tare_dataset_print_bad,
+                                                    .on_bad_arg = &bad,
                                                     .progress = tare_dataset_advance,
                                                     .interrupted = &tare_interrupted } };
     struct tare_split_outcome outcome = { 0 };
@@ -241,6 +243,7 @@ static tare_status run(int argc, char *const *argv) {
     split.common.progress_arg = progress;
     status = split_files(&outcome, &options, &split);
     tare_progress_free(progress);
+    tare_dataset_print_bad_count(bad);
     if (status == TARE_OK) print_parts(&outcome, &options);
 done:
     tare_split_outcome_free(&outcome);

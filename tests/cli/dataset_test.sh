@@ -93,6 +93,11 @@ expect 1 "record 2 at 0: cat/3.png: input 'image': feature 'image/encoded': not 
     "$tare" dataset make "$work/pets" --spec "$work/pets.spec" -o "$work/e.tfrecord" --quiet
 "$tare" dataset make "$work/pets" --spec "$work/pets.spec" -o "$work/e.tfrecord" --max-bad 1 2>"$work/log" || fail "max-bad: $(cat "$work/log")"
 grep -q 'e.tfrecord: 3 records, 1 bad ones left out' "$work/log" || fail "max-bad: $(cat "$work/log")"
+# Of several, the first and their count.
+echo damaged >"$work/pets/cat/4.png"
+"$tare" dataset make "$work/pets" --spec "$work/pets.spec" -o "$work/e.tfrecord" --max-bad 2 --quiet --log-file "$work/messages" 2>"$work/log" || fail "max-bad: $(cat "$work/log")"
+[ "$(wc -l <"$work/log")" = 2 ] && grep -q '^tare: left out: .*cat/3.png' "$work/log" && grep -q '^tare: 2 invalid records left out (--log-file FILE gets all reasons)$' "$work/log" || fail "max-bad: $(cat "$work/log")"
+grep -q 'cat/3.png' "$work/messages" && grep -q 'cat/4.png' "$work/messages" || fail "the log file lacks a reason: $(cat "$work/messages")"
 
 # split: every record once, the same for the same seed.
 "$tare" dataset split "$glyphs/eval.tfrecord.gz" --fraction 0.8 --names calibration,evaluation --seed 5 -o "$work/s" --quiet >"$work/log" || fail "split: $?"
