@@ -6,6 +6,7 @@
 Checksums are left out where tests/fuzz/repair.c knows them: fuzz_replay --repair sets them.
 """
 import io
+import json
 import pathlib
 import shutil
 import struct
@@ -188,9 +189,19 @@ def chunked(model):
 SPECS = {
     "image": ('input { name: "x" feature: "i" image { channels: 3 step { resize { shorter_side: 4 } } step { crop { height: 2 width: 2 } } } mean: 127.5 std: 2 }\n'
               'label { feature: "c" mean: 1 type: INT64 }', {"i": [png(3, 3, 2, 8, b"".join(b"\0" + bytes(range(9)) for _ in range(3)))], "c": [2]}),
+    "letterbox": ('input { name: "x" feature: "i" image { channels: 3 step { resize { longer_side: 4 antialias: true } } step { pad { height: 4 width: 6 value: 114 } } step { resize { height: 5 width: 3 pad: 1 convention: PIL method: BICUBIC } } } }',
+                  {"i": [png(3, 2, 2, 8, b"".join(b"\0" + bytes(range(9)) for _ in range(2)))]}),
     "raw": ('input { name: "x" feature: "r" source: RAW raw_type: UINT8 type: FLOAT32 shape: [2, 2, 3] scale: 0.5 channels_first: true }', {"r": [bytes(range(12))]}),
     "length": ('input { name: "ids" type: INT32 length { rows: 4 value: -1 front: true } }\ninput { name: "s" source: BYTES default_value: 0 }', {"ids": [1, 2, 3], "s": [b"a"]}),
     "columns": ('input { name: "f" column: "a" column: "b" shape: 2 type: FLOAT16 }\nlabel { feature: "k" class_name: "u" class_name: "v" }', {"a": [1.5], "b": [2.5], "k": [b"v"]}),
+}
+
+#: Patterns of TensorFlow Text and others, with a text.
+PATTERNS = {
+    "split": (r"\s+|[!-/]|[:-@]|[\[-`]|[{-~]|[\p{P}]", "a-b, c"),
+    "bert": (r"([!-/]|[:-@]|\[-`]|[{-~]|[\p{P}]|[\x{4E00}-\x{9FFF}])", "\u4e00x"),
+    "groups": (r"(?i)^(?P<a>ab*?)(?:c{2,3}|[^d\W])\b$", "ABcc"),
+    "quoted": (r"\Qa.b\E[[:alpha:][:^digit:]]\pL\PN\C", "a.bxé"),
 }
 
 TEXTS = {
@@ -228,8 +239,9 @@ def models(build, work):
 
 
 def tare(build, work, *arguments):
-    """Runs tare in the folder: with relative paths, a calibration does not depend on where that is."""
-    subprocess.run([build / "tare", *map(str, arguments), "--quiet"], cwd=work, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    """Runs tare in the folder: with relative paths, a calibration does not depend on where that is. Returns what it prints."""
+    command = [build / "tare", *map(str, arguments), "--quiet"]
+    return subprocess.run(command, cwd=work, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
 
 
 def model_files(folder):
@@ -257,11 +269,19 @@ def generated(build, work):
     for path in sorted((ROOT / "tests/golden/stablehlo").iterdir()):
         if path.suffix not in (".mlirbc", ".jaxexport"):
             continue
-        files[f"module/{path.name}"] = path.read_bytes()
+        files[f"module/{path.name}"] = files[f"export/{path.name}"] = path.read_bytes()
         tare(build, work, "unwrap", path, path.name)
         model = parts(*model_files(work / path.name))
         if len(model) < 6000:
             files[f"execute/{path.stem}"] = model
+    glyphs = ROOT / "examples/glyphs"
+    reports = []
+    for methods in ("weight_only", "weight_only,bfloat16"):
+        text = tare(build, work, "compare", glyphs / "saved_model", "--data", glyphs / "eval.tfrecord.gz", "--limit", "3", "--methods", methods, "--json")
+        reports.append(json.dumps({**json.loads(text), "quality": None}, separators=(",", ":")).encode())
+    files["diff/comparisons"] = parts(*reports)
+    batch = '{"title":"j","jobs_total":1,"results":[%s]}'
+    files["diff/batches"] = parts(*((batch % TEXTS[f"state/{name}"].strip()).encode() for name in ("done", "failed")))
     files["saved_model_text/guide"] = (ROOT / "tests/models/function_guide/saved_model.pbtxt").read_bytes()
     return files
 
@@ -273,6 +293,8 @@ def main():
     files.update({f"image/{name}": data for name, data in images().items()})
     for name, (spec, features) in SPECS.items():
         files[f"example/{name}"] = parts(spec.encode(), tf_example(features))
+    for name, (pattern, text) in PATTERNS.items():
+        files[f"pattern/{name}"] = parts(pattern.encode(), text.encode())
     frames = 'input { name: "f" feature: "r" shape: [2, 2] type: FLOAT32 }'
     files["example/sequence"] = parts(frames.encode(), sequence_example({"c": [1]}, {"r": [[1.0, 2.0], [3.0, 4.0]]}))
     files["tfrecord/example"] = tfrecords(tf_example({"a": [1.5, 2.5], "b": [b"x"]}), tf_example({"c": [7]}))

@@ -1,10 +1,13 @@
 /* StableHLO modules: read, summarized, printed, and imported as a model. */
 #include "convert/stablehlo/artifact.h"
+#include "convert/stablehlo/emit/export.h"
 #include "convert/stablehlo/expand.h"
 #include "convert/stablehlo/print.h"
 #include "convert/stablehlo/summary.h"
 #include "fuzz/target.h"
 #include "interpreter/ops/builtin.h"
+
+#include <stdlib.h>
 
 static tare_status discard(void *arg, const char *text, size_t size) {
     (void)text;
@@ -45,4 +48,16 @@ enum fuzz_depth fuzz_module(const uint8_t *data, size_t size) {
     }
     tare_error_clear();
     return import(fuzz_file("module", data, size)) ? FUZZ_USED : depth;
+}
+
+/* A module that was exported can be imported. */
+enum fuzz_depth fuzz_export(const uint8_t *data, size_t size) {
+    static const struct tare_shlo_export_options options = { .batch = 1, .vhlo_version = TARE_SHLO_EXPORT_VERSION };
+    struct tare_shlo_exported_summary summary;
+    const char *given = fuzz_file("module", data, size), *again = fuzz_path("exported");
+    const tare_status status = tare_shlo_export(&summary, given, again, &options);
+    tare_error_clear();
+    if (status != TARE_OK) return FUZZ_REFUSED;
+    if (!import(again)) abort();
+    return FUZZ_USED;
 }

@@ -40,7 +40,9 @@ void fuzz_begin(void);
 void fuzz_end(void);
 
 /* Targets that have further users or a file of their own. */
-enum fuzz_depth fuzz_module(const uint8_t *data, size_t size); /* a StableHLO module */
+enum fuzz_depth fuzz_module(const uint8_t *data, size_t size);  /* a StableHLO module */
+enum fuzz_depth fuzz_export(const uint8_t *data, size_t size);  /* the same, imported, exported and imported again */
+enum fuzz_depth fuzz_pattern(const uint8_t *data, size_t size); /* a pattern of RE2, and a text */
 enum fuzz_depth fuzz_execute(const uint8_t *data, size_t size);
 
 /* The path of a scratch file or folder, in a folder in memory where there is one; valid for eight more calls. */

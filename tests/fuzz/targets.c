@@ -12,6 +12,7 @@
 #include "datasets/spec.h"
 #include "datasets/tfrecord.h"
 #include "eval/jobs/job_result.h"
+#include "eval/report/report_diff.h"
 #include "fuzz/repair.h"
 #include "fuzz/target.h"
 #include "proto/bundle.h"
@@ -241,6 +242,24 @@ static enum fuzz_depth state(const uint8_t *data, size_t size) {
     return depth;
 }
 
+/* Two reports of a comparison or a batch, as text, HTML and JSON. */
+static enum fuzz_depth diff(const uint8_t *data, size_t size) {
+    static tare_status (*const writers[])(struct tare_strbuf *, const char *, const char *) = { tare_report_diff_text,
+                                                                                                tare_report_diff_html,
+                                                                                                tare_report_diff_json };
+    const struct fuzz_part first = fuzz_part(data, size, 1), second = fuzz_part(data, size, 2);
+    const char *one = fuzz_file("first.json", first.data, first.size);
+    const char *other = fuzz_file("second.json", second.data, second.size);
+    enum fuzz_depth depth = FUZZ_REFUSED;
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
+        struct tare_strbuf text = { 0 };
+        if (writers[i](&text, one, other) == TARE_OK) depth = FUZZ_USED;
+        tare_strbuf_free(&text);
+    }
+    tare_error_clear();
+    return depth;
+}
+
 static enum fuzz_depth options(const uint8_t *data, size_t size) {
     struct tare_arena arena = { 0 };
     struct tare_converter_options parsed;
@@ -292,6 +311,9 @@ const struct fuzz_target fuzz_targets[] = {
     { .name = "recipe", .run = recipe, .largest = 1024 },
     { .name = "jobs", .run = jobs, .largest = 2048 },
     { .name = "module", .run = fuzz_module, .largest = 8192 },
+    { .name = "export", .run = fuzz_export, .largest = 8192 },
+    { .name = "pattern", .run = fuzz_pattern, .is_message = true, .largest = 1024 },
+    { .name = "diff", .run = diff, .is_message = true, .largest = 32768 },
     { .name = "execute", .run = fuzz_execute, .is_message = true, .repair = repair_executed, .largest = 32768 },
     { 0 },
 };
