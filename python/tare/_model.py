@@ -686,8 +686,8 @@ class Model(Owner):
         >>> chosen.weight_bytes < model.weight_bytes / 2
         True
         """
-        if spec is not None and not is_path(data) and (eval is None or not is_path(eval)):
-            raise UsageError("spec: applies to files (the data is in memory)", Status.USAGE)
+        if spec is not None and not all(is_path(part) for part in (data, eval) if part is not None):
+            raise UsageError("spec: applies to files (data or eval is in memory)", Status.USAGE)
         chosen = self._signature(signature)
         directory = os.fsdecode(one_path(out))
         given = {"tpu": tpu, "label": label, "target": target, "metric": metric, "margin": margin, "signature": signature,

@@ -43,8 +43,9 @@ class Auto(Case):
         for data, labelled, text in ((wrong, None, "data: record 1: input image"), (samples()[:9], wrong, "eval: record 1: input image")):
             with self.fails(tare.Error, text):
                 self.model.auto(self.tmp / "none", data, labelled)
-        with self.fails(tare.UsageError, "spec: applies to files"):
-            self.model.auto(self.tmp / "none", samples()[:9], spec="x.textproto")
+        for data, labelled in ((samples()[:9], None), (CALIBRATION, samples()[:9]), (samples()[:9], EVALUATION)):
+            with self.fails(tare.UsageError, "spec: applies to files"):
+                self.model.auto(self.tmp / "none", data, labelled, spec="x.textproto")
         with self.fails(tare.NotFoundError, "missing.tfrecord"):
             self.model.auto(self.tmp / "none", self.tmp / "missing.tfrecord")
         self.assertFalse((self.tmp / "none").exists())
