@@ -99,9 +99,9 @@ static tare_status measure(const struct partitions *partitions, int level, int64
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "row splits of level %d must have %lld elements and begin with 0",
                              level, (long long)rows + 1);
         for (int64_t i = 0; i < rows; i++) {
-            width = tare_index_at(tensor, i + 1) - tare_index_at(tensor, i);
-            if (width < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "row splits must be sorted in ascending order");
-            if (width > *widest) *widest = width;
+            const int64_t begin = tare_index_at(tensor, i), end = tare_index_at(tensor, i + 1);
+            if (end < begin) return TARE_FAIL(TARE_INVALID_ARGUMENT, "row splits must be sorted in ascending order");
+            if (end - begin > *widest) *widest = end - begin; /* begin is not negative: they ascend from 0 */
         }
         *values = tare_index_at(tensor, rows);
         return TARE_OK;
