@@ -8,6 +8,7 @@
 #include "eval/explain.h"
 #include "eval/jobs/job_key.h"
 #include "eval/metrics.h"
+#include "eval/network.h"
 #include "eval/reference_store.h"
 #include "eval/runner.h"
 
@@ -45,7 +46,7 @@ struct tare_comparison_op {
     double macs, bytes, seconds; /* per batch */
     bool integer, compute_bound; /* compute takes longer than memory traffic */
 };
-enum { TARE_SLOWEST_OPS = 12 };
+enum { TARE_SLOWEST_OPS = 12 }; /* that reports list */
 
 struct tare_custom_metric; /* below */
 struct tare_measure;       /* eval/measure.h */
@@ -73,17 +74,18 @@ struct tare_comparison {
     } * manifest;
     size_t n_manifest;
     struct tare_explanation_list explanations;  /* of the first quantizing method; empty: none */
+    struct tare_network network;                /* of these layers; empty: none */
     const struct tare_calibration *calibration; /* its tensors are shown in the page; NULL: none */
     const struct tare_target_result *target;    /* shown by the reports; NULL: no target */
     const struct tare_sensitivity *sensitivity; /* shown by the reports; NULL: not measured */
     const char *target_key;                     /* records' key of expected values; NULL: none */
-    const char *next;                   /* command that builds what is recommended, or looks for more; NULL: none */
-    double margin;                      /* points that a recommended model may lose; 0: TARE_MARGIN (eval/verdict.h) */
-    int metric;                         /* measure requested: 1 + enum tare_measure_kind; 0: inferred */
-    int chip;                           /* index into tare_tpu_chips */
-    int64_t chip_batch;                 /* batch size on the chip; 0: 1 */
-    struct tare_comparison_op *slowest; /* of the first quantizing method, the slowest first */
-    size_t n_slowest;
+    const char *next;                 /* command that builds what is recommended, or looks for more; NULL: none */
+    double margin;                    /* points that a recommended model may lose; 0: TARE_MARGIN (eval/verdict.h) */
+    int metric;                       /* measure requested: 1 + enum tare_measure_kind; 0: inferred */
+    int chip;                         /* index into tare_tpu_chips */
+    int64_t chip_batch;               /* batch size on the chip; 0: 1 */
+    struct tare_comparison_op *costs; /* ops of the first quantizing method, the slowest first */
+    size_t n_costs;
     const char *slowest_of;         /* its name */
     double slowest_total;           /* seconds of the whole model per batch */
     int threads;                    /* workers with one session each, for models without state; 0: 1 */
@@ -146,12 +148,12 @@ void tare_comparison_pass_end(struct tare_comparison_pass *pass);
 /* Bytes of the constants and variables that the signatures use, each once; all of them if there is no signature. */
 tare_status tare_model_weight_bytes(int64_t *bytes, const struct tare_graph_model *model) TARE_WARN_UNUSED;
 
-/* Sets the row's TPU estimates (NaN for a converted model) and, with `slowest`, the comparison's list of slowest ops.
+/* Sets the row's TPU estimates (NaN for a converted model) and, with `each`, the comparison's costs of ops.
  * Sets the shapes of the model's inputs to those of the batch and inlines its calls: the model must not run afterwards.
  */
 tare_status tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *comparison,
                                      struct tare_graph_model *model, const struct tare_signature *signature,
-                                     bool slowest) TARE_WARN_UNUSED;
+                                     bool each) TARE_WARN_UNUSED;
 /* Index of a chip's name in tpu/chips.h, -1: unknown; the name of the comparison's chip. */
 int tare_comparison_find_chip(const char *name);
 const char *tare_comparison_chip_name(const struct tare_comparison *comparison);

@@ -35,7 +35,7 @@ static tare_status close_inputs(const struct tare_signature *signature, int64_t 
     return TARE_OK;
 }
 
-struct slowest {
+struct costs {
     struct tare_comparison *c;
     struct tare_arena scratch;
     struct tare_comparison_op *ops;
@@ -57,7 +57,7 @@ static const char *plain_name(const char *name) {
 }
 
 static void note_op(void *arg, const struct tare_node *node, const struct tare_fused_cost *cost) {
-    struct slowest *s = arg;
+    struct costs *s = arg;
     struct tare_comparison_op *grown = NULL;
     if ((s->count & (s->count - 1)) == 0) { /* full at every power of two */
         grown = tare_arena_extend(&s->scratch, s->ops, s->count, s->count + 1, sizeof *grown);
@@ -86,14 +86,14 @@ static int by_time(const void *a, const void *b) {
     return order ? order : strcmp(x->node, y->node);
 }
 
-static tare_status keep_slowest(struct slowest *s) {
+static tare_status keep_costs(struct costs *s) {
     struct tare_comparison *c = s->c;
     if (s->count) qsort(s->ops, s->count, sizeof *s->ops, by_time);
-    c->slowest = TARE_NEW_ARRAY(&c->arena, struct tare_comparison_op, TARE_SLOWEST_OPS);
-    if (!c->slowest) return TARE_NO_MEMORY;
-    for (c->n_slowest = 0; c->n_slowest < s->count && c->n_slowest < TARE_SLOWEST_OPS; c->n_slowest++) {
-        struct tare_comparison_op *op = &c->slowest[c->n_slowest];
-        *op = s->ops[c->n_slowest];
+    c->costs = TARE_NEW_ARRAY(&c->arena, struct tare_comparison_op, s->count + 1);
+    if (!c->costs) return TARE_NO_MEMORY;
+    for (c->n_costs = 0; c->n_costs < s->count; c->n_costs++) {
+        struct tare_comparison_op *op = &c->costs[c->n_costs];
+        *op = s->ops[c->n_costs];
         op->function = tare_arena_strdup(&c->arena, op->function);
         op->node = tare_arena_strdup(&c->arena, op->node);
         op->op = tare_arena_strdup(&c->arena, op->op);
@@ -102,8 +102,8 @@ static tare_status keep_slowest(struct slowest *s) {
     return TARE_OK;
 }
 
-static tare_status estimate(struct tare_comparison_row *row, struct slowest *s, struct tare_graph_model *model,
-                            const struct tare_signature *signature, bool slowest) {
+static tare_status estimate(struct tare_comparison_row *row, struct costs *s, struct tare_graph_model *model,
+                            const struct tare_signature *signature, bool each) {
     const int64_t batch = s->c->chip_batch > 0 ? s->c->chip_batch : 1;
     struct tare_graph *function = tare_signature_function(signature);
     struct tare_fused_cost cost;
@@ -119,25 +119,25 @@ static tare_status estimate(struct tare_comparison_row *row, struct slowest *s, 
         row->activation_bytes = memory.activations;
     }
     TARE_TRY(tare_model_inline_calls(model));
-    TARE_TRY(tare_tpu_fused_cost(&cost, &s->scratch, model, signature, slowest ? note_op : NULL, s));
+    TARE_TRY(tare_tpu_fused_cost(&cost, &s->scratch, model, signature, each ? note_op : NULL, s));
     if (s->failed) return TARE_NO_MEMORY;
     row->macs = cost.macs / (double)batch;
     row->integer_macs = cost.integer_macs / (double)batch;
     row->tpu_seconds = cost.seconds[s->c->chip] / (double)batch;
-    if (slowest) s->c->slowest_total = cost.seconds[s->c->chip];
-    return slowest ? keep_slowest(s) : TARE_OK;
+    if (each) s->c->slowest_total = cost.seconds[s->c->chip];
+    return each ? keep_costs(s) : TARE_OK;
 }
 
 /* The figures of a converted model, or where the shape contradicts the graph, stay unknown. */
 tare_status tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *c,
                                      struct tare_graph_model *model, const struct tare_signature *signature,
-                                     bool slowest) {
-    struct slowest s = { .c = c };
+                                     bool each) {
+    struct costs s = { .c = c };
     row->macs = row->integer_macs = row->tpu_seconds = row->hbm_bytes = row->activation_bytes = NAN;
-    const tare_status status = estimate(row, &s, model, signature, slowest);
+    const tare_status status = estimate(row, &s, model, signature, each);
     if (status != TARE_OK) {
         row->macs = row->integer_macs = row->tpu_seconds = row->hbm_bytes = row->activation_bytes = NAN;
-        if (slowest) c->n_slowest = 0;
+        if (each) c->n_costs = 0;
     }
     tare_arena_free(&s.scratch);
     return tare_error_dismiss(status);

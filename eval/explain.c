@@ -114,8 +114,6 @@ static tare_status look_at_input(struct tare_explanation *e, struct tare_strbuf 
 static void look_at_weight(struct tare_explanation *e, struct tare_strbuf *remedy, const struct tare_quant_outcome *o) {
     const bool per_tensor = o->setting.granularity == TARE_PER_TENSOR;
     e->bits = o->bits;
-    e->n_weight_scales = o->n_weight_scales;
-    memcpy(e->weight_scales, o->weight_scales, sizeof e->weight_scales);
     e->weight_elements = o->weight_elements;
     e->weight_sqnr_db = o->weight_sqnr_db;
     e->spread = o->channel_spread;
@@ -134,6 +132,19 @@ static void look_at_weight(struct tare_explanation *e, struct tare_strbuf *remed
                                                  : "leave it in float");
 }
 
+/* The report is released before the explanations. */
+static tare_status copy_scales(struct tare_explanation *e, struct tare_arena *arena,
+                               const struct tare_quant_outcome *o) {
+    double *scales;
+    if (!o->weight_scales) return TARE_OK;
+    scales = TARE_NEW_ARRAY(arena, double, (size_t)o->n_weight_scales + 1);
+    if (!scales) return TARE_NO_MEMORY;
+    memcpy(scales, o->weight_scales, (size_t)o->n_weight_scales * sizeof *scales);
+    e->weight_scales = scales;
+    e->n_weight_scales = o->n_weight_scales;
+    return TARE_OK;
+}
+
 /* ---- the list ---- */
 
 static tare_status explain(struct tare_explanation *e, struct tare_arena *arena, const struct tare_quant_outcome *o,
@@ -150,6 +161,7 @@ static tare_status explain(struct tare_explanation *e, struct tare_arena *arena,
         e->refused = tare_arena_strdup(arena, o->refused);
         return e->refused ? TARE_OK : TARE_NO_MEMORY;
     }
+    TARE_TRY(copy_scales(e, arena, o));
     status = look_at_input(e, &remedy, o, calibration, advise);
     look_at_weight(e, &remedy, o);
     if (remedy.size) e->remedy = tare_arena_strdup(arena, tare_strbuf_text(&remedy));
@@ -169,6 +181,14 @@ tare_status tare_explain(struct tare_explanation_list *out, struct tare_arena *a
     for (size_t i = 0; i < report->count; i++)
         TARE_TRY(explain(&out->items[out->count++], arena, &report->outcomes[i], calibration, advise));
     return TARE_OK;
+}
+
+double tare_explanation_db(const struct tare_explanation *e) {
+    double noise = 0;
+    if (e->refused) return INFINITY;
+    if (e->has_input) noise += pow(10, -e->input_sqnr_db / 10);
+    if (e->weight_elements) noise += pow(10, -e->weight_sqnr_db / 10);
+    return noise > 0 ? -10 * log10(noise) : INFINITY;
 }
 
 /* ---- table ---- */

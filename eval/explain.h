@@ -16,8 +16,8 @@ struct tare_explanation {
     const char *refused; /* why the layer stays float; NULL: it is quantized and the fields below are set */
     const char *method;
     struct tare_quant_setting setting;
-    int bits;                                  /* of the weight; 0: no weight */
-    double weight_scales[TARE_OUTCOME_SCALES]; /* the first scales */
+    int bits;                    /* of the weight; 0: no weight */
+    const double *weight_scales; /* as the weight is laid out: one a channel, a block or a tensor; NULL: no weight */
     int64_t n_weight_scales;
     int64_t weight_elements;
     double weight_sqnr_db;
@@ -43,6 +43,8 @@ struct tare_explanation_list {
 tare_status tare_explain(struct tare_explanation_list *out, struct tare_arena *arena,
                          const struct tare_quant_report *report, const struct tare_calibration *calibration,
                          bool advise) TARE_WARN_UNUSED;
+/* SQNR of input and weight together, by the calibration; infinite for a layer that stays float. */
+double tare_explanation_db(const struct tare_explanation *explanation);
 /* Table of the error of each layer. `width` here and below: characters per line that tables should fit into
  * (base/text_table.h). */
 void tare_explanations_table(struct tare_strbuf *out, const struct tare_explanation_list *list, size_t width);

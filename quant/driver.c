@@ -133,8 +133,7 @@ static void describe_weight(const struct tare_quant_layer *layer) {
     outcome->weight_vanishes = isfinite(outcome->weight_sqnr_db) && is_zero(&q->values); /* infinite: zeros before */
     outcome->weight_scale_min = outcome->weight_scale_max = q->scales[0];
     outcome->n_weight_scales = q->n_scales;
-    for (int64_t i = 0; i < q->n_scales && i < TARE_OUTCOME_SCALES; i++)
-        outcome->weight_scales[i] = q->scales[i];
+    outcome->weight_scales = q->scales;
     for (int64_t i = 1; i < q->n_scales; i++) {
         if (q->scales[i] < outcome->weight_scale_min) outcome->weight_scale_min = q->scales[i];
         if (q->scales[i] > outcome->weight_scale_max) outcome->weight_scale_max = q->scales[i];

@@ -30,8 +30,6 @@ struct tare_quant_ranges {
                                           const struct tare_hessian_form *form);
 };
 
-enum { TARE_OUTCOME_SCALES = 8 };
-
 /* Result for one weighted op, for reports. */
 struct tare_quant_outcome {
     const char *function, *node, *op;
@@ -42,8 +40,8 @@ struct tare_quant_outcome {
     const char *input_node;            /* whose output `input_output` is the activation, before any rewrite */
     int input_output;
     struct tare_qparams input; /* of the activation; scale 0 if there is none or it is computed at run time */
-    double weight_scales[TARE_OUTCOME_SCALES]; /* the first of them */
-    int64_t n_weight_scales;                   /* all */
+    const double *weight_scales; /* in the memory of the report; NULL: no weight */
+    int64_t n_weight_scales;
     double weight_scale_min, weight_scale_max;
     double
         channel_spread; /* ratio of the largest to the median magnitude of the weight's columns (channels); 1: equal */

@@ -127,8 +127,17 @@ static tare_status compare_float(struct tare_compare_job *c) {
 /* The reports explain the layers of the first quantizing variant. */
 static tare_status explain(struct tare_compare_job *c, const struct tare_variant *variant,
                            const struct tare_quant_report *report) {
+    const struct tare_graph_model *prepared;
+    const struct tare_signature *signature;
+    struct tare_comparison *result = &c->result;
     if (variant != tare_workflow_compare_first_quantizing(c)) return TARE_OK;
-    return tare_explain(&c->result.explanations, &c->result.arena, report, c->calibration, true);
+    TARE_TRY(tare_explain(&result->explanations, &result->arena, report, c->calibration, true));
+    TARE_TRY(tare_variant_source_prepared(&prepared, &c->source));
+    TARE_TRY(tare_pick_signature(&signature, prepared, c->options->signature));
+    TARE_TRY(tare_network_make(&result->network, &result->arena, prepared, signature, &result->explanations));
+    for (size_t i = 0; i < result->n_costs; i++)
+        tare_network_add_cost(&result->network, result->costs[i].node, result->costs[i].seconds);
+    return TARE_OK;
 }
 
 /* Layers of the last row that lose more than they need to: the first ones in the log, all in the reports. */

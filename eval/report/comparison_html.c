@@ -50,18 +50,18 @@ static void slowest(struct tare_strbuf *out, const struct tare_comparison *c) {
         { 0 },
     };
     struct tare_page_table table;
-    if (!c->n_slowest || !(c->slowest_total > 0)) return;
+    if (!c->n_costs || !(c->slowest_total > 0)) return;
     tare_page_heading(out, "Slowest ops of %s", c->slowest_of);
     tare_page_element(out, "p", "soft small",
                       "Estimated for a %s chip, not measured. An op includes the ops fused into it.",
                       tare_comparison_chip_name(c));
     tare_page_table_begin(&table, out, columns);
-    for (size_t i = 0; i < c->n_slowest; i++) {
-        const struct tare_comparison_op *op = &c->slowest[i];
+    for (size_t i = 0; i < c->n_costs && i < TARE_SLOWEST_OPS; i++) {
+        const struct tare_comparison_op *op = &c->costs[i];
         tare_page_table_row(&table);
         tare_page_table_cell(&table, "%s", op->node);
         tare_page_table_cell(&table, "%s", op->op);
-        tare_page_table_bar_cell(&table, op->seconds / c->slowest[0].seconds, "%.1f %%",
+        tare_page_table_bar_cell(&table, op->seconds / c->costs[0].seconds, "%.1f %%",
                                  100 * op->seconds / c->slowest_total);
         tare_page_table_cell(&table, "%.3g", 1e6 * op->seconds);
         tare_page_table_cell(&table, "%.3g", op->macs / 1e6);
@@ -73,18 +73,9 @@ static void slowest(struct tare_strbuf *out, const struct tare_comparison *c) {
 
 /* ---- layers ---- */
 
-/* SQNR of input and weight together, by the calibration; infinite for a layer that stays float. */
-static double layer_db(const struct tare_explanation *e) {
-    double noise = 0;
-    if (e->refused) return INFINITY;
-    if (e->has_input) noise += pow(10, -e->input_sqnr_db / 10);
-    if (e->weight_elements) noise += pow(10, -e->weight_sqnr_db / 10);
-    return noise > 0 ? -10 * log10(noise) : INFINITY;
-}
-
 /* The bar is the noise in decibels above that of a layer with 60 dB, which is negligible. */
 static void layer_cell(struct tare_page_table *table, const struct tare_explanation *e) {
-    const double db = layer_db(e);
+    const double db = tare_explanation_db(e);
     if (e->refused)
         tare_page_table_cell(table, "float");
     else if (isinf(db))
@@ -112,6 +103,10 @@ static void explanation_row(struct tare_page_table *table, const struct tare_exp
     layer_name_cell(table, e, linked);
     tare_page_table_cell(table, "%s", e->op);
     layer_cell(table, e);
+    if (e->refused)
+        tare_page_table_cell(table, "stays float: %s", e->refused);
+    else
+        text_cell(table, e->remedy);
     if (e->has_input) {
         tare_page_table_cell(table, "%.4g", e->input.scale);
         tare_page_table_cell(table, "%d", e->input.zero_point);
@@ -129,10 +124,6 @@ static void explanation_row(struct tare_page_table *table, const struct tare_exp
         tare_page_table_skip(table);
         tare_page_table_skip(table);
     }
-    if (e->refused)
-        tare_page_table_cell(table, "stays float: %s", e->refused);
-    else
-        text_cell(table, e->remedy);
 }
 
 /* ---- the order of the layers ---- */
@@ -191,7 +182,7 @@ static struct shown_layer *order_layers(const struct tare_comparison *c) {
         qsort(named, s->count, sizeof *named, by_name);
         for (size_t i = 0; i < count; i++) {
             const struct tare_explanation *e = &c->explanations.items[i];
-            shown[i] = (struct shown_layer){ e, place_of(s, named, e), layer_db(e) };
+            shown[i] = (struct shown_layer){ e, place_of(s, named, e), tare_explanation_db(e) };
         }
         qsort(shown, count, sizeof *shown, by_place);
     }
@@ -207,6 +198,7 @@ static void explanations(struct tare_strbuf *out, const struct tare_comparison *
         { .heading = "own noise",
           .left = true,
           .help = "SQNR of input and weight on their grids, by the calibration; a longer bar is worse" },
+        { .heading = "remedy", .left = true, .wraps = true },
         { .heading = "scale", .help = "of the activation" },
         { .heading = "zero point" },
         { .heading = "input dB", .help = "SQNR of the activation on its grid, by the calibration" },
@@ -214,7 +206,6 @@ static void explanations(struct tare_strbuf *out, const struct tare_comparison *
         { .heading = "unused", .help = "grid integers that no value rounds to" },
         { .heading = "weight dB", .help = "SQNR of the weight" },
         { .heading = "spread", .help = "largest magnitude of a weight channel divided by the median" },
-        { .heading = "remedy", .left = true, .wraps = true },
         { 0 },
     };
     struct tare_page_table table;
@@ -304,7 +295,7 @@ static void commands(struct tare_strbuf *out, const struct tare_comparison *c) {
             if (!texts[i]) continue;
             tare_page_table_row(&table);
             tare_page_table_cell(&table, "%s", tare_strbuf_text(&name));
-            tare_page_table_cell(&table, "%s", texts[i]);
+            tare_page_table_command_cell(&table, texts[i]);
         }
         tare_strbuf_free(&name);
     }
@@ -316,7 +307,7 @@ static void verdict(struct tare_strbuf *out, const struct tare_comparison *c) {
     if (c->n_rows < 2) return;
     tare_verdict_put(&text, c);
     tare_page_note(out, tare_verdict_is_good(c) ? "good" : "warning", "%s.", tare_strbuf_text(&text));
-    if (c->next) tare_page_element(out, "p", "soft", "Next: %s", c->next);
+    if (c->next) tare_page_command(out, "Next: ", c->next);
     out->failed |= text.failed;
     tare_strbuf_free(&text);
 }
@@ -373,6 +364,7 @@ void tare_comparison_html(struct tare_strbuf *out, const struct tare_comparison 
     }
     skipped(out, c);
     costs(out, c);
+    tare_comparison_network(out, c);
     slowest(out, c);
     if (c->sensitivity) sensitivity(out, c->sensitivity);
     explanations(out, c);

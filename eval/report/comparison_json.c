@@ -77,8 +77,8 @@ static void put_cost(json_t *object, const struct tare_comparison_row *row) {
 
 static json_t *slowest_json(const struct tare_comparison *c) {
     json_t *ops = json_array();
-    for (size_t i = 0; i < c->n_slowest; i++) {
-        const struct tare_comparison_op *op = &c->slowest[i];
+    for (size_t i = 0; i < c->n_costs && i < TARE_SLOWEST_OPS; i++) {
+        const struct tare_comparison_op *op = &c->costs[i];
         json_array_append_new(ops, json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:b}", "function",
                                              tare_json_text(op->function), "node", tare_json_text(op->node), "op",
                                              tare_json_text(op->op), "macs", op->macs, "bytes", op->bytes, "seconds",
@@ -259,7 +259,7 @@ tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comp
     if (root) json_object_set_new(root, "measure", measure_json(c));
     if (root && c->n_rows > 1) json_object_set_new(root, "verdict", verdict_json(c));
     if (root && c->next) json_object_set_new(root, "next", tare_json_text(c->next));
-    if (root && c->n_slowest) json_object_set_new(root, "slowest_ops", slowest_json(c));
+    if (root && c->n_costs) json_object_set_new(root, "slowest_ops", slowest_json(c));
     if (root && c->n_manifest) json_object_set_new(root, "manifest", manifest_json(c));
     if (root && c->explanations.count)
         json_object_set_new(root, "explanations", tare_explanations_json(&c->explanations));

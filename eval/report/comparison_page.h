@@ -28,4 +28,8 @@ void tare_comparison_models(struct tare_strbuf *out, enum tare_report_form form,
 void tare_comparison_costs(struct tare_strbuf *out, enum tare_report_form form,
                            const struct tare_comparison *comparison);
 
+/* The layers of the first quantizing method in the order of execution, with the connections between them. Nothing if
+ * the comparison has no network. */
+void tare_comparison_network(struct tare_strbuf *out, const struct tare_comparison *comparison);
+
 #endif

@@ -64,7 +64,19 @@ struct drawing {
     const struct tare_measure *measure;
     enum tare_comparison_axis axis;
     struct tare_plot plot;
+    bool logarithmic; /* the cost axis */
 };
+
+/* From this ratio of the largest to the smallest cost, a linear axis would draw the cheap models on one spot. */
+static const double WIDE_COSTS = 12;
+
+static double at_cost(const struct drawing *d, double cost) {
+    return d->logarithmic ? log10(cost) : cost;
+}
+
+static double x_of(const struct drawing *d, size_t row) {
+    return at_cost(d, cost_of(&d->c->rows[row], d->axis));
+}
 
 static void include(struct tare_plot *plot, double value) {
     if (isnan(value)) return;
@@ -75,7 +87,7 @@ static void include(struct tare_plot *plot, double value) {
 /* The axes cover values and intervals. */
 static void frame(struct drawing *d) {
     struct tare_plot *plot = &d->plot;
-    double margin;
+    double margin, cheapest = INFINITY, dearest = 0;
     *plot = (struct tare_plot){ .x_low = 0, .y_low = INFINITY, .y_high = -INFINITY, .height = 320 };
     for (size_t r = 0; r < d->c->n_rows; r++) {
         const struct tare_comparison_row *row = &d->c->rows[r];
@@ -84,13 +96,17 @@ static void frame(struct drawing *d) {
         include(plot, value_of(d->measure, d->c, r));
         include(plot, low);
         include(plot, high);
-        plot->x_high = fmax(plot->x_high, 1.08 * cost_of(row, d->axis));
+        cheapest = fmin(cheapest, cost_of(row, d->axis));
+        dearest = fmax(dearest, cost_of(row, d->axis));
     }
+    d->logarithmic = cheapest > 0 && dearest > WIDE_COSTS * cheapest;
+    plot->x_high = at_cost(d, 1.08 * dearest);
+    if (d->logarithmic) plot->x_low = at_cost(d, cheapest / 1.5);
     margin = 0.06 * (plot->y_high - plot->y_low);
     if (!(margin > 0)) margin = fmax(0.01 * fabs(plot->y_high), 1e-9);
     plot->y_low -= margin;
     plot->y_high += margin;
-    if (!(plot->x_high > 0)) plot->x_high = 1;
+    if (!(plot->x_high > plot->x_low)) plot->x_high = plot->x_low + 1;
 }
 
 /* The next model of the front above a cost; n_rows: none. */
@@ -108,19 +124,19 @@ static size_t next_on_front(const struct drawing *d, double above) {
 static void draw_front(struct tare_strbuf *out, const struct drawing *d) {
     double cost = -1, value = d->measure->lower_is_better ? d->plot.y_high : d->plot.y_low;
     for (size_t r; (r = next_on_front(d, cost)) < d->c->n_rows;) {
-        const double to = cost_of(&d->c->rows[r], d->axis), next = value_of(d->measure, d->c, r);
-        if (cost >= 0) tare_plot_line(out, &d->plot, cost, value, to, value, "front");
+        const double to = x_of(d, r), next = value_of(d->measure, d->c, r);
+        if (cost >= 0) tare_plot_line(out, &d->plot, at_cost(d, cost), value, to, value, "front");
         tare_plot_line(out, &d->plot, to, value, to, next, "front");
-        cost = to;
+        cost = cost_of(&d->c->rows[r], d->axis);
         value = next;
     }
-    tare_plot_line(out, &d->plot, cost, value, d->plot.x_high, value, "front");
+    if (cost >= 0) tare_plot_line(out, &d->plot, at_cost(d, cost), value, d->plot.x_high, value, "front");
 }
 
 /* The interval of the float model as a band, and that of each model as a line. */
 static void draw_intervals(struct tare_strbuf *out, const struct drawing *d) {
     for (size_t r = 0; r < d->c->n_rows; r++) {
-        const double x = cost_of(&d->c->rows[r], d->axis);
+        const double x = x_of(d, r);
         double low, high;
         char style[24];
         tare_measure_interval(&low, &high, d->measure, tare_measured_of(d->c, &d->c->rows[r]));
@@ -153,16 +169,27 @@ static void put_tooltip(struct tare_strbuf *out, const struct drawing *d, size_t
 static void draw_markers(struct tare_strbuf *out, const struct drawing *d) {
     const struct tare_comparison_row *best = tare_verdict_of(d->c).row;
     if (best)
-        tare_plot_label(out, &d->plot, cost_of(best, d->axis), value_of(d->measure, d->c, (size_t)(best - d->c->rows)),
-                        "soft", "recommended");
+        tare_plot_label(out, &d->plot, x_of(d, (size_t)(best - d->c->rows)),
+                        value_of(d->measure, d->c, (size_t)(best - d->c->rows)), "soft", "recommended");
     for (size_t r = 0; r < d->c->n_rows; r++) {
         struct tare_strbuf tooltip = { 0 };
         put_tooltip(&tooltip, d, r);
-        tare_plot_marker(out, &d->plot, cost_of(&d->c->rows[r], d->axis), value_of(d->measure, d->c, r),
-                         tare_comparison_series(d->c, r), tare_comparison_on_front(d->c, d->axis, r),
-                         tare_strbuf_text(&tooltip));
+        tare_plot_marker(out, &d->plot, x_of(d, r), value_of(d->measure, d->c, r), tare_comparison_series(d->c, r),
+                         tare_comparison_on_front(d->c, d->axis, r), tare_strbuf_text(&tooltip));
         tare_strbuf_free(&tooltip);
     }
+}
+
+/* 1, 2 and 5 times powers of ten. */
+static void put_logarithmic_ticks(struct tare_strbuf *out, const struct drawing *d) {
+    static const double steps[] = { 1, 2, 5 };
+    const bool dense = d->plot.x_high - d->plot.x_low < 2.5; /* powers of ten */
+    for (double power = floor(d->plot.x_low); power <= d->plot.x_high; power++)
+        for (size_t i = 0; i < (dense ? 3 : 1); i++) {
+            const double x = power + log10(steps[i]);
+            if (x >= d->plot.x_low && x <= d->plot.x_high)
+                tare_plot_x_tick(out, &d->plot, x, "%.3g", steps[i] * pow(10, power));
+        }
 }
 
 static void draw(struct tare_strbuf *out, const struct tare_comparison *c, enum tare_comparison_axis axis) {
@@ -179,8 +206,12 @@ static void draw(struct tare_strbuf *out, const struct tare_comparison *c, enum 
     draw_intervals(out, &d);
     draw_front(out, &d);
     tare_plot_letters(out);
-    tare_plot_ticks(out, &d.plot, "", d.measure->unit);
-    tare_plot_titles(out, axis == TARE_AGAINST_SIZE ? "weights, MB" : "time per example, µs", d.measure->title);
+    tare_plot_ticks(out, &d.plot, d.logarithmic ? NULL : "", d.measure->unit);
+    if (d.logarithmic) put_logarithmic_ticks(out, &d);
+    tare_strbuf_free(&text);
+    tare_strbuf_printf(&text, "%s%s", axis == TARE_AGAINST_SIZE ? "weights, MB" : "time per example, µs",
+                       d.logarithmic ? ", logarithmic" : "");
+    tare_plot_titles(out, tare_strbuf_text(&text), d.measure->title);
     draw_markers(out, &d);
     tare_plot_end(out);
     tare_page_box_end(out);

@@ -118,8 +118,9 @@ void tare_layers_table(struct tare_strbuf *out, const struct tare_explanation_li
 /* ---- JSON ---- */
 
 static json_t *scales_json(const struct tare_explanation *e) {
+    enum { MOST = 8 };
     json_t *array = json_array();
-    for (int64_t i = 0; i < e->n_weight_scales && i < TARE_OUTCOME_SCALES; i++)
+    for (int64_t i = 0; i < e->n_weight_scales && i < MOST; i++)
         json_array_append_new(array, json_real(e->weight_scales[i]));
     return array;
 }

@@ -89,6 +89,19 @@ void tare_page_note(struct tare_strbuf *out, const char *kind, const char *forma
     tare_strbuf_puts(out, "</p>\n");
 }
 
+static void put_command(struct tare_strbuf *out, const char *command) {
+    tare_strbuf_puts(out, "<code class=\"command\">");
+    tare_page_text(out, command);
+    tare_strbuf_puts(out, "</code>");
+}
+
+void tare_page_command(struct tare_strbuf *out, const char *words, const char *command) {
+    tare_strbuf_puts(out, "<p>");
+    tare_page_text(out, words);
+    put_command(out, command);
+    tare_strbuf_puts(out, "</p>\n");
+}
+
 void tare_page_sides(struct tare_strbuf *out, const char *first, const char *second) {
     tare_strbuf_puts(out, "<p><span class=\"soft\">first</span> <code>");
     tare_page_text(out, first);
@@ -329,6 +342,12 @@ void tare_page_table_cell(struct tare_page_table *table, const char *format, ...
         tare_strbuf_puts(table->out, tare_strbuf_text(&text));
     table->out->failed = table->out->failed || text.failed;
     tare_strbuf_free(&text);
+    end_cell(table);
+}
+
+void tare_page_table_command_cell(struct tare_page_table *table, const char *command) {
+    begin_cell(table);
+    put_command(table->out, command);
     end_cell(table);
 }
 

@@ -34,6 +34,8 @@ void tare_page_element(struct tare_strbuf *out, const char *element, const char 
     TARE_PRINTF(4, 5);
 /* A box with a message; kind "warning" or "good". */
 void tare_page_note(struct tare_strbuf *out, const char *kind, const char *format, ...) TARE_PRINTF(3, 4);
+/* A command to type, after a few words (may be empty); page.js adds a button that copies it. */
+void tare_page_command(struct tare_strbuf *out, const char *words, const char *command);
 /* The names of the two compared things, labelled "first" and "second". */
 void tare_page_sides(struct tare_strbuf *out, const char *first, const char *second);
 /* The marker of a series in its colour, for legends. */
@@ -80,6 +82,8 @@ void tare_page_table_series_cell(struct tare_page_table *table, int series, cons
 void tare_page_table_line_cell(struct tare_page_table *table, int series, const char *format, ...) TARE_PRINTF(3, 4);
 /* A bar of `share` of the full length, followed by text. More than 1 is a full bar marked as beyond the end. */
 void tare_page_table_bar_cell(struct tare_page_table *table, double share, const char *format, ...) TARE_PRINTF(3, 4);
+/* A cell with a command, as tare_page_command. */
+void tare_page_table_command_cell(struct tare_page_table *table, const char *command);
 /* A cell with a link to an element of the page, by the text of its id. */
 void tare_page_table_link_cell(struct tare_page_table *table, const char *id, const char *format, ...)
     TARE_PRINTF(3, 4);

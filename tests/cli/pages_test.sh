@@ -81,14 +81,16 @@ const numbers = () => [...table.tBodies[0].rows].map(r => parseFloat(r.cells[col
 const ordered = (list, up) => list.every((x, i) => !i || (up ? list[i - 1] <= x : list[i - 1] >= x));
 check(new Set(numbers()).size > 2, 'no sizes to sort by');
 check(!ordered(numbers(), true) && !ordered(numbers(), false), 'sorted before a click');
-heads[column].click();
+const button = heads[column].querySelector('button');
+check(button, 'a heading that sorts is no button');
+button.click();
 check(ordered(numbers(), true) && heads[column].getAttribute('aria-sort') === 'ascending', 'a click does not sort: ' + numbers());
-heads[column].focus();
-check(document.activeElement === heads[column], 'a heading cannot be focused');
-const active = heads[column].matches(':focus');
-heads[column].dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
-check(ordered(numbers(), false), 'Enter does not sort downwards: ' + numbers());
-const filter = document.querySelector('input.filter');
+button.focus(); /* Enter and Space press the button that has the focus */
+check(document.activeElement === button, 'a heading cannot be focused');
+const active = button.matches(':focus');
+button.click();
+check(ordered(numbers(), false), 'a second press does not sort downwards: ' + numbers());
+const filter = document.querySelector('input.filter:has(+ .scroll)');
 if (filter) {
   const body = filter.nextElementSibling.querySelector('tbody'), shown = () => [...body.rows].filter(r => !r.hidden).length;
   const all = shown();
@@ -100,6 +102,25 @@ const hidden = p => { const s = getComputedStyle(p.querySelector('.tip')); retur
 check(points.length > 5, points.length + ' points for the keyboard');
 check(points.every(hidden), 'a tip is shown without focus');
 for (const p of points) { p.focus(); check(document.activeElement === p && !hidden(p), 'a point has no focus, or no tip with it'); }
+const lines = [...document.querySelectorAll('.network .unit')], line = n => lines[n].querySelector('summary');
+check(lines.length > 15, 'a network of ' + lines.length + ' lines');
+line(0).focus();
+line(0).dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true }));
+check(document.activeElement === line(1), 'the arrow key does not lead to the next layer');
+line(1).dispatchEvent(new KeyboardEvent('keydown', { key: 'End', bubbles: true }));
+check(document.activeElement === line(lines.length - 1), 'End does not lead to the last layer');
+const layer = lines.find(l => /Conv2D/.test(l.textContent) && /int8/.test(l.textContent));
+layer.querySelector('summary').click();
+check(layer.open && layer.querySelector('.inside').getBoundingClientRect().height > 50, 'a layer does not open');
+const link = layer.querySelector('a[href^="#unit-"]');
+check(link && document.getElementById(link.hash.slice(1)), 'what a layer reads is no link');
+check([...document.querySelectorAll('.network a')].every(a => document.getElementById(a.hash.slice(1))), 'a link to nothing');
+check(line(2).querySelector('.lanes path').getAttribute('d').includes('M10 0V50'), 'no line between layers');
+const spot = layer.querySelector('.spot'), colour = () => getComputedStyle(spot).backgroundColor, before = colour();
+document.querySelector('.network .by-time').click();
+check(colour() !== before, 'the colour does not change from error to time');
+const copies = [...document.querySelectorAll('code.command + .copy')];
+check(copies.length > 3, copies.length + ' buttons that copy');
 document.title = 'used ' + (problems.length ? problems.join('; ') : 'without problems') + (active ? '' : ' (inactive window)');
 JS
 { cat "$work/comparison.html"; echo '<script>'; cat "$work/use.js"; echo '</script>'; } >"$work/used.html"

@@ -94,7 +94,7 @@ static void assert_same(const struct quantized *a, const struct quantized *b) {
     assert_int_equal(x->bits, y->bits);
     assert_int_equal(x->weight_elements, y->weight_elements);
     assert_int_equal(x->n_weight_scales, y->n_weight_scales);
-    assert_memory_equal(x->weight_scales, y->weight_scales, sizeof x->weight_scales);
+    assert_memory_equal(x->weight_scales, y->weight_scales, (size_t)x->n_weight_scales * sizeof *x->weight_scales);
     assert_true(x->weight_scale_min == y->weight_scale_min && x->weight_scale_max == y->weight_scale_max);
     tare_tensor_reset(&outputs[0]);
     tare_tensor_reset(&outputs[1]);
