@@ -39,7 +39,7 @@ struct tare_quant_outcome {
     int bits;                          /* of the weight */
     const char *input_node;            /* whose output `input_output` is the activation, before any rewrite */
     int input_output;
-    struct tare_qparams input; /* of the activation; scale 0 if there is none or it is computed at run time */
+    struct tare_qparams input;   /* of the activation; scale 0 if there is none or it is computed at run time */
     const double *weight_scales; /* in the memory of the report; NULL: no weight */
     int64_t n_weight_scales;
     double weight_scale_min, weight_scale_max;
