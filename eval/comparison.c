@@ -231,6 +231,9 @@ static tare_status measure(struct tare_comparison_pass *pass, const struct tare_
             .record = pass->record,
         };
         TARE_TRY(tare_metrics_add(&pass->outputs[i], &measured));
+        if (pass->changed)
+            TARE_TRY(tare_changed_add(&pass->changed[i], &c->arena, sample, &outputs[i], &references[i], examples,
+                                      labels, pass->record));
     }
     return TARE_OK;
 }
@@ -333,7 +336,10 @@ tare_status tare_comparison_pass_begin(struct tare_comparison_pass *out, struct 
     tare_hash_begin(&out->answers);
     out->outputs = TARE_NEW_ARRAY(&comparison->arena, struct tare_metrics, comparison->n_outputs + 1);
     out->first = tare_arena_calloc(&comparison->arena, comparison->n_outputs + 1, sizeof *out->first);
-    return out->outputs && out->first ? TARE_OK : TARE_NO_MEMORY;
+    if (!out->outputs || !out->first) return TARE_NO_MEMORY;
+    if (out->is_reference || !comparison->keeps_changed) return TARE_OK;
+    out->changed = TARE_NEW_ARRAY(&comparison->arena, struct tare_changed, comparison->n_outputs + 1);
+    return out->changed ? TARE_OK : TARE_NO_MEMORY;
 }
 
 void tare_comparison_pass_end(struct tare_comparison_pass *pass) {
@@ -364,7 +370,9 @@ static tare_status add_pass(struct tare_comparison_row **out, struct tare_compar
     struct tare_comparison_row *row;
     if (!TARE_GROW(comparison->rows, comparison->n_rows, comparison->capacity)) return TARE_NO_MEMORY;
     row = &comparison->rows[comparison->n_rows];
-    *row = (struct tare_comparison_row){ .outputs = pass->outputs, .size_bytes = bytes, .seconds = seconds };
+    *row = (struct tare_comparison_row){
+        .outputs = pass->outputs, .changed = pass->changed, .size_bytes = bytes, .seconds = seconds
+    };
     for (size_t i = 0; i < comparison->n_outputs; i++)
         tare_metrics_finish(&row->outputs[i], comparison->n_rows ? &comparison->rows[0].outputs[i] : NULL);
     tare_key_finish(row->answers, &pass->answers);

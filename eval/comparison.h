@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "calib/hash.h"
+#include "eval/changed.h"
 #include "eval/explain.h"
 #include "eval/jobs/job_key.h"
 #include "eval/metrics.h"
@@ -30,6 +31,7 @@ struct tare_comparison_row {
     const char *plan;            /* by which it was built, as a recipe (quant/recipe.h); NULL: nothing is quantized */
     const char *const *warnings; /* layers with avoidable loss, and the option that helps */
     size_t n_warnings;
+    struct tare_changed *changed; /* by output: examples with another class than the float model's; NULL: not kept */
     double seconds;
     char answers[TARE_KEY_SIZE]; /* hash of all outputs in the order of the records; independent of threads and batches
                                   */
@@ -89,6 +91,7 @@ struct tare_comparison {
     const char *slowest_of;         /* its name */
     double slowest_total;           /* seconds of the whole model per batch */
     int threads;                    /* workers with one session each, for models without state; 0: 1 */
+    bool keeps_changed;             /* the rows get `changed` */
     bool wide;                      /* text: all figures of all outputs */
     size_t text_width;              /* characters per line that tables should fit into; 0: unlimited */
     struct tare_progress *progress; /* advanced per record and model; NULL: none */
@@ -137,6 +140,7 @@ struct tare_comparison_pass {
     int64_t fixed_batch; /* examples in each record of a model exported for that many; 0: not known, or one */
     int64_t record;      /* records so far */
     struct tare_hash answers;
+    struct tare_changed *changed; /* by output; NULL: not kept */
     char (*first)[TARE_KEY_SIZE]; /* of the reference: hash of each output of the first record */
 };
 tare_status tare_comparison_pass_begin(struct tare_comparison_pass *out, struct tare_comparison *comparison,

@@ -230,14 +230,33 @@ static tare_status add_expected(struct tare_metrics *m, const struct tare_measur
                                            : TARE_OK;
 }
 
+static bool is_real(const struct tare_tensor *tensor) {
+    return tare_dtype_is_floating(tensor->dtype) || tare_dtype_is_integer(tensor->dtype) ||
+           tensor->dtype == TARE_DT_BOOL;
+}
+
 /* Whether a row has at most one dimension of several elements: the classes. Axis 0 is that of the rows, if it has as
  * many. */
-static bool has_class_rows(const struct tare_measured *in) {
-    const struct tare_shape *shape = &in->value->shape;
+static bool has_class_rows(const struct tare_tensor *output, int64_t rows) {
+    const struct tare_shape *shape = &output->shape;
     int several = 0;
-    for (int d = shape->rank > 0 && shape->dims[0] == in->rows; d < shape->rank; d++)
+    for (int d = shape->rank > 0 && shape->dims[0] == rows; d < shape->rank; d++)
         several += shape->dims[d] > 1;
     return several <= 1;
+}
+
+bool tare_metrics_prediction(int64_t *class, double *margin, const struct tare_tensor *output, int64_t rows,
+                             int64_t row) {
+    const int64_t width = rows ? output->elements / rows : 0;
+    const struct row scores = { output, row * width, width };
+    double second = -INFINITY;
+    *margin = NAN;
+    if (!width || !is_real(output) || !has_class_rows(output, rows) || !chosen_class(class, &scores)) return false;
+    if (width == 1 || *class < 0) return true;
+    for (int64_t i = 0; i < width; i++)
+        if (i != *class) second = fmax(second, element(&scores, i));
+    *margin = element(&scores, *class) - second;
+    return true;
 }
 
 static tare_status add_rows(struct tare_metrics *m, const struct tare_measured *in) {
@@ -245,15 +264,10 @@ static tare_status add_rows(struct tare_metrics *m, const struct tare_measured *
     const struct tare_tensor *against = in->reference ? in->reference : in->value;
     for (int64_t r = 0; r < in->rows && width; r++) {
         const struct row value = { in->value, r * width, width }, reference = { against, r * width, width };
-        if (has_class_rows(in)) add_agreement(m, &value, &reference);
+        if (has_class_rows(in->value, in->rows)) add_agreement(m, &value, &reference);
         if (in->labels) TARE_TRY(add_label(m, &value, in->reference ? &reference : NULL, in->labels[r]));
     }
     return TARE_OK;
-}
-
-static bool is_real(const struct tare_tensor *tensor) {
-    return tare_dtype_is_floating(tensor->dtype) || tare_dtype_is_integer(tensor->dtype) ||
-           tensor->dtype == TARE_DT_BOOL;
 }
 
 static bool is_numeric(const struct tare_tensor *tensor) {

@@ -82,6 +82,11 @@ void tare_metrics_reset(struct tare_metrics *metrics);
  * reference's scores (NULL: these metrics are the reference's), and sets labelled, top1, gained and lost by it. */
 void tare_metrics_finish(struct tare_metrics *metrics, const struct tare_metrics *reference);
 
+/* The class that example `row` of an output predicts, as above, and by how much its score leads the next one (NaN of an
+ * integer class). False if it predicts none. */
+bool tare_metrics_prediction(int64_t *class, double *margin, const struct tare_tensor *output, int64_t rows,
+                             int64_t row) TARE_WARN_UNUSED;
+
 /* part / whole; 0 of an empty whole. */
 double tare_metrics_share(int64_t part, int64_t whole);
 /* Whether labelled row i is right, after tare_metrics_finish. */

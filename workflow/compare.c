@@ -433,6 +433,7 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
                                                 .batch = options->batch,
                                                 .interrupted = task->interrupted };
     if (options->rest) TARE_TRY(take_rest(out));
+    out->result.keeps_changed = true;
     out->result.threads = options->threads ? options->threads : tare_cpu_count();
     out->result.chip = options->chip;
     out->result.metric = options->metric;

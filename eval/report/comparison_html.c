@@ -234,6 +234,88 @@ static void sensitivity(struct tare_strbuf *out, const struct tare_sensitivity *
     tare_sensitivity_layers(out, TARE_IN_PAGE, s, 0);
 }
 
+/* ---- examples whose class changed ---- */
+
+static void put_picture(struct tare_page_table *table, const struct tare_changed_example *e) {
+    if (e->picture)
+        tare_page_table_picture_cell(table, e->picture, e->picture_width, e->picture_height);
+    else
+        tare_page_table_skip(table);
+}
+
+static void changed_row(struct tare_page_table *table, const struct tare_changed_example *e, bool pictures) {
+    const double margins[] = { e->from_margin, e->margin };
+    tare_page_table_row(table);
+    if (e->row)
+        tare_page_table_cell(table, "%lld, row %lld", (long long)e->record, (long long)e->row);
+    else
+        tare_page_table_cell(table, "%lld", (long long)e->record);
+    if (pictures) put_picture(table, e);
+    if (e->label >= 0)
+        tare_page_table_cell(table, "%lld", (long long)e->label);
+    else
+        tare_page_table_skip(table);
+    tare_page_table_cell(table, "%lld", (long long)e->from);
+    tare_page_table_cell(table, "%lld%s", (long long)e->to, e->to == e->label ? " (right)" : "");
+    for (size_t i = 0; i < 2; i++) {
+        if (isnan(margins[i]))
+            tare_page_table_skip(table);
+        else
+            tare_page_table_cell(table, "%.3g", margins[i]);
+    }
+}
+
+static void changed_table(struct tare_strbuf *out, const struct tare_changed *changed) {
+    static const struct tare_page_column columns[] = {
+        { .heading = "record", .left = true },
+        { .heading = "input", .left = true },
+        { .heading = "label" },
+        { .heading = "class of float" },
+        { .heading = "class of this model" },
+        { .heading = "margin of float", .help = "score of its class less that of the next one" },
+        { .heading = "margin of this model" },
+        { 0 },
+    };
+    struct tare_page_column without[sizeof columns / sizeof *columns];
+    const bool pictures = changed->examples[0].picture != NULL;
+    struct tare_page_table table;
+    without[0] = columns[0];
+    memcpy(without + 1, columns + 2, sizeof columns - 2 * sizeof *columns);
+    tare_page_table_begin(&table, out, pictures ? columns : without);
+    for (size_t i = 0; i < changed->count; i++)
+        changed_row(&table, &changed->examples[i], pictures);
+    tare_page_table_end(&table);
+}
+
+/* One folded table a model. */
+static void changed(struct tare_strbuf *out, const struct tare_comparison *c) {
+    const size_t output = tare_measured_output(c);
+    const struct tare_comparison_row *recommended = tare_verdict_of(c).row;
+    bool has_heading = false;
+    for (size_t r = 1; r < c->n_rows; r++) {
+        const struct tare_changed *of_row = c->rows[r].changed ? &c->rows[r].changed[output] : NULL;
+        struct tare_strbuf name = { 0 };
+        if (!of_row || !of_row->count) continue;
+        if (!has_heading) {
+            tare_page_heading(out, "Records that change their answer");
+            tare_page_element(out, "p", "soft small",
+                              "Those that the float model decides most clearly come first, at most %d of each model. "
+                              "Records are counted from 0.",
+                              TARE_CHANGED_KEPT);
+        }
+        has_heading = true;
+        tare_comparison_put_name(&name, &c->rows[r]);
+        tare_strbuf_printf(&name, ": %lld of %lld%s", (long long)of_row->total,
+                           (long long)c->rows[r].outputs[output].ranked,
+                           &c->rows[r] == recommended ? " (recommended)" : "");
+        tare_page_folded_begin(out, tare_strbuf_text(&name), tare_strbuf_text(&name));
+        changed_table(out, of_row);
+        tare_page_folded_end(out);
+        out->failed |= name.failed;
+        tare_strbuf_free(&name);
+    }
+}
+
 /* ---- the rest ---- */
 
 enum { MOST_HISTOGRAMS = 60 };
@@ -362,6 +444,7 @@ void tare_comparison_html(struct tare_strbuf *out, const struct tare_comparison 
         tare_page_heading(out, "Accuracy at output %s", c->output_keys[i]);
         tare_comparison_models(out, TARE_IN_PAGE, c, i);
     }
+    changed(out, c);
     skipped(out, c);
     costs(out, c);
     tare_comparison_network(out, c);

@@ -87,6 +87,20 @@ static json_t *slowest_json(const struct tare_comparison *c) {
     return ops;
 }
 
+static json_t *changed_json(const struct tare_changed *changed) {
+    json_t *examples = json_array();
+    for (size_t i = 0; i < changed->count; i++) {
+        const struct tare_changed_example *e = &changed->examples[i];
+        json_t *object =
+            json_pack("{s:I, s:I, s:I, s:I, s:o, s:o}", "record", (json_int_t)e->record, "row", (json_int_t)e->row,
+                      "float_class", (json_int_t)e->from, "class", (json_int_t)e->to, "float_margin",
+                      tare_json_number(e->from_margin), "margin", tare_json_number(e->margin));
+        if (e->label >= 0) json_object_set_new(object, "label", json_integer((json_int_t)e->label));
+        json_array_append_new(examples, object);
+    }
+    return json_pack("{s:I, s:o}", "total", (json_int_t)changed->total, "examples", examples);
+}
+
 static json_t *row_json(const struct tare_comparison *c, const struct tare_comparison_row *row, bool is_reference) {
     json_t *object = json_object(), *outputs = json_object();
     json_object_set_new(object, "method", tare_json_text(row->method));
@@ -109,6 +123,7 @@ static json_t *row_json(const struct tare_comparison *c, const struct tare_compa
             json_array_append_new(warnings, tare_json_text(row->warnings[i]));
         json_object_set_new(object, "warnings", warnings);
     }
+    if (row->changed) json_object_set_new(object, "changed", changed_json(&row->changed[tare_measured_output(c)]));
     if (*row->answers) json_object_set_new(object, "answers_hash", tare_json_text(row->answers));
     put_cost(object, row);
     for (size_t i = 0; i < c->n_outputs; i++) {

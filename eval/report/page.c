@@ -351,6 +351,17 @@ void tare_page_table_command_cell(struct tare_page_table *table, const char *com
     end_cell(table);
 }
 
+void tare_page_table_picture_cell(struct tare_page_table *table, const char *base64, int width, int height) {
+    enum { SHOWN = 64 };
+    const int longest = width > height ? width : height, scale = longest ? SHOWN / longest : 1;
+    begin_cell(table);
+    tare_strbuf_printf(table->out,
+                       "<img class=\"input\" alt=\"input\" width=\"%d\" height=\"%d\" "
+                       "src=\"data:image/png;base64,%s\">",
+                       width * (scale ? scale : 1), height * (scale ? scale : 1), base64);
+    end_cell(table);
+}
+
 void tare_page_table_series_cell(struct tare_page_table *table, int series, const char *format, ...) {
     begin_cell(table);
     tare_page_swatch(table->out, series);

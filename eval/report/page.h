@@ -84,6 +84,8 @@ void tare_page_table_line_cell(struct tare_page_table *table, int series, const 
 void tare_page_table_bar_cell(struct tare_page_table *table, double share, const char *format, ...) TARE_PRINTF(3, 4);
 /* A cell with a command, as tare_page_command. */
 void tare_page_table_command_cell(struct tare_page_table *table, const char *command);
+/* A cell with a PNG in base64, `width` and `height` pixels large; small ones are enlarged. */
+void tare_page_table_picture_cell(struct tare_page_table *table, const char *base64, int width, int height);
 /* A cell with a link to an element of the page, by the text of its id. */
 void tare_page_table_link_cell(struct tare_page_table *table, const char *id, const char *format, ...)
     TARE_PRINTF(3, 4);

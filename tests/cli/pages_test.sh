@@ -26,8 +26,8 @@ pages="calibration comparison batch models_diff reports_diff"
 
 for page in $pages; do
     [ -s "$work/$page.html" ] || fail "$page: no page"
-    grep -Eoi '<script [^>]*|<(link|img|iframe|object|embed)[ >]|(src|action)=|href="[^#][^"]*|url\(|@import|https?://' "$work/$page.html" |
-        grep -viE 'http://www.w3.org/|^href="batch-pages/[a-z0-9_.-]*\.html$' | head -3 | while read -r found; do echo "$page: $found"; done >"$work/found"
+    grep -Eoi '<script [^>]*|<(link|iframe|object|embed)[ >]|(src|action)=[^;]*;[a-z0-9]*|href="[^#][^"]*|url\(|@import|https?://' "$work/$page.html" |
+        grep -viE 'http://www.w3.org/|^src="data:image/png;base64$|^href="batch-pages/[a-z0-9_.-]*\.html$' | head -3 | while read -r found; do echo "$page: $found"; done >"$work/found"
     [ -s "$work/found" ] && fail "external references: $(cat "$work/found")"
 done
 
