@@ -145,8 +145,7 @@ static tare_status convert(struct tare_graph_model *made, char **report, struct 
     tare_workflow_convert_log(&log, &converted, converter, status);
     if (status == TARE_OK && report)
         status =
-            tare_convert_report_json(report, &converted.conversion, converter,
-                                     converted.was_quantized ? converted.quantized.prepared : NULL, &converted.checked);
+            tare_convert_report_json(report, &converted.conversion, converter, converted.prepared, &converted.checked);
     tare_workflow_quantized_free(&converted.quantized);
     return status;
 }
@@ -155,6 +154,7 @@ static tare_status convert(struct tare_graph_model *made, char **report, struct 
 static tare_status read_converter(struct tare_converter_options *out, struct tare_arena *arena, const char *text,
                                   const struct tare_quantize_request *request, bool calibrated) {
     TARE_TRY(tare_converter_options_parse(out, arena, text, strlen(text), &request->plan));
+    out->keeps_variables |= request->plan.keep_variables;
     if (!calibrated && !tare_workflow_quantize_requested(request)) return TARE_OK;
     return tare_converter_options_quantize(out, arena, &request->plan);
 }

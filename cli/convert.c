@@ -110,6 +110,7 @@ static tare_status parse_options(struct tare_converter_options *out, struct tare
                                  const struct convert_options *options, const char *text, size_t size) {
     const struct tare_quant_plan *plan = &options->how.plan;
     TARE_TRY(tare_converter_options_parse(out, arena, text, size, plan));
+    out->keeps_variables |= plan->keep_variables || options->keep_module;
     if (!tare_workflow_quantize_requested(&options->how)) return TARE_OK;
     return tare_converter_options_quantize(out, arena, plan);
 }
@@ -161,9 +162,8 @@ static tare_status write_report(const char *path, const struct tare_converted *c
                                 const struct tare_converter_options *converter) {
     char *text;
     tare_status status;
-    TARE_TRY(tare_convert_report_json(&text, &converted->conversion, converter,
-                                      converted->was_quantized ? converted->quantized.prepared : NULL,
-                                      &converted->checked));
+    TARE_TRY(
+        tare_convert_report_json(&text, &converted->conversion, converter, converted->prepared, &converted->checked));
     status = tare_file_write(path, text, strlen(text));
     free(text);
     return status;

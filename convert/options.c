@@ -219,6 +219,9 @@ static tare_status read_filterlist(struct tare_converter_options *out, struct ta
     for (size_t i = 0; i < message->n_filterlist; i++)
         ops[out->n_float_ops++] = message->filterlist[i];
     if (more && more->checkpoint_case && !more->convert_checkpoint) ops[out->n_float_ops++] = "VarHandleOp";
+    out->keeps_variables = more && more->checkpoint_case;
+    for (size_t i = 0; i < out->n_float_ops; i++)
+        out->keeps_variables |= strcmp(ops[i], "VarHandleOp") == 0;
     out->float_ops = ops;
     return TARE_OK;
 }

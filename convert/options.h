@@ -49,6 +49,8 @@ struct tare_converter_options {
     bool shares_cluster;          /* one cluster name for all functions */
     const char *const *float_ops; /* filterlist */
     size_t n_float_ops;
+    bool keeps_variables; /* a model that is not quantized is not frozen either: not in the message, but implied by
+                             convert_checkpoint and by VarHandleOp in the filterlist */
     bool has_sharding;
     struct tare_tpu_sharding sharding;
     bool has_quantization;

@@ -1,6 +1,5 @@
 /* The prepared model and the integer weights that variants share; see the header. */
 #include "eval/variant_source.h"
-#include "convert/saved_model.h"
 #include "graph/clone.h"
 
 tare_status tare_variant_source_prepared(const struct tare_graph_model **out, struct tare_variant_source *source) {
@@ -16,20 +15,12 @@ tare_status tare_variant_source_clone(struct tare_graph_model **out, struct tare
     return tare_model_clone(out, prepared);
 }
 
-/* The model that the variant changes: what is not quantized is converted as it was loaded. */
-static tare_status begin(struct tare_graph_model **out, struct tare_variant_source *source,
-                         const struct tare_variant *variant) {
-    const struct tare_saved_model_options options = { .ops = source->ops };
-    if (!variant->bfloat16 || tare_quant_plan_quantizes(&variant->plan)) return tare_variant_source_clone(out, source);
-    return tare_saved_model_load(out, source->model, &options);
-}
-
 tare_status tare_variant_source_make(struct tare_graph_model **out, struct tare_quant_report *report,
                                      struct tare_arena *arena, struct tare_variant_source *source,
                                      const struct tare_variant *variant, struct tare_calibration *calibration) {
     struct tare_variant sharing = *variant;
     tare_status status;
-    TARE_TRY(begin(out, source, variant));
+    TARE_TRY(tare_variant_source_clone(out, source));
     sharing.plan.weights = &source->weights;
     status = tare_variant_apply(report, arena, *out, &sharing, calibration);
     if (status == TARE_OK) return TARE_OK;

@@ -185,7 +185,8 @@ const struct tare_option tare_plan_rows[] = {
       .help = "quantize only weights with at least N elements (default: 1024 for weight_only, dynamic and embedding "
               "tables, otherwise all)" },
     { ROW("keep-variables", FLAG, keep_variables),
-      .help = "keep quantized weights as checkpoint variables (automatic for large models)" },
+      .help = "keep weights as checkpoint variables (automatic for large models); batch normalizations are then not "
+              "folded, which costs a TPU 1.2 to 1.8 times the time" },
     { ROW("recipe", STRING, recipe_file), .placeholder = "FILE",
       .help = "read options (bits=4) and per-layer rules from FILE, one per line: op=MatMul name=.*dense.* -> "
               "weight_only bits=4; options of the command line precede" },
@@ -195,6 +196,17 @@ const struct tare_option tare_plan_rows[] = {
 };
 #undef ROW
 #undef AT
+
+static bool is_named(const struct tare_option *row, const char *name) {
+    return strcmp(row->name, name) == 0;
+}
+
+bool tare_quant_plan_is_given(const struct tare_quant_plan *plan) {
+    uint64_t given = plan->given;
+    for (size_t i = 0; tare_plan_rows[i].name; i++)
+        if (is_named(&tare_plan_rows[i], "keep-variables")) given &= ~(UINT64_C(1) << i);
+    return given || plan->setting.given;
+}
 
 /* ---- opening ---- */
 

@@ -104,6 +104,9 @@ struct tare_quant_plan {
  * line. */
 extern const struct tare_option tare_plan_rows[];
 
+/* Whether an option was given that says how to quantize: any but keep-variables, which float models have, too. */
+bool tare_quant_plan_is_given(const struct tare_quant_plan *plan);
+
 /* Reads the recipe file, compiles the rules and parses the passes. An option that a line of the recipe sets and the
  * command does not gets the value of the recipe. TARE_USAGE and TARE_INVALID_ARGUMENT for settings that exclude each
  * other. Memory is from the arena; texts of the plan are borrowed. */

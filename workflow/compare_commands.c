@@ -52,6 +52,8 @@ tare_status tare_workflow_compare_commands(struct tare_comparison_row *row, stru
     }
     begin_output(&text, c, "convert");
     if (quantizes) tare_workflow_plan_put(&text, &variant->plan, &samples);
+    if (!quantizes && !variant->bfloat16)
+        tare_strbuf_puts(&text, " --keep-variables"); /* what was measured is not folded */
     if (variant->bfloat16)
         tare_strbuf_puts(&text, " --bfloat16 analysis");
     else

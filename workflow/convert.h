@@ -24,9 +24,12 @@ enum { TARE_WORKFLOW_CONVERT_STEPS = 3 };
 /* Result of a conversion. Memory belongs to the arena unless `conversion` documents otherwise. */
 struct tare_converted {
     struct tare_conversion conversion;
+    const struct tare_pass_count *prepared; /* counts of the preparing passes; NULL: they did not run */
     bool was_quantized;
-    struct tare_quantized quantized;      /* if was_quantized */
-    struct tare_bfloat16_checked checked; /* how bfloat16 was checked */
+    struct tare_quantized quantized;                    /* if was_quantized */
+    size_t unfolded;                                    /* batch normalizations that stay because variables do */
+    struct tare_pass_count folded[TARE_PIPELINE_STEPS]; /* if it was prepared without being quantized */
+    struct tare_bfloat16_checked checked;               /* how bfloat16 was checked */
     const char *module_error; /* why a StableHLO module stays as it is (the model's text); NULL: none does */
 };
 

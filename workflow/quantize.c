@@ -40,7 +40,7 @@ tare_status tare_workflow_quantize_open(struct tare_quantize_request *request, s
 }
 
 bool tare_workflow_quantize_requested(const struct tare_quantize_request *request) {
-    return request->plan.given || request->plan.setting.given || request->data.count || request->calibration ||
+    return tare_quant_plan_is_given(&request->plan) || request->data.count || request->calibration ||
            request->automatic || tare_workflow_mixed_precision_requested(&request->target);
 }
 

@@ -7,15 +7,24 @@
 
 #include <string.h>
 
-enum { LARGEST_GROWTH = 64 * 1024 }; /* bytes that a folded result may have beyond its inputs */
+enum {
+    LARGEST_GROWTH = 64 * 1024,           /* bytes that a folded result may have beyond its inputs */
+    LARGEST_EXPANSION = 64 * 1024 * 1024, /* bytes of inputs that one number stands for in the file */
+};
 
 static tare_status gather_inputs(bool *constant, const struct tare_node *node, struct tare_tensor *values,
                                  size_t *bytes) {
+    size_t expanded = 0;
     *constant = false;
     *bytes = 0;
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_tensor *value = tare_edge_constant(node->inputs[i]);
         if (!value) return TARE_OK;
+        if (value->splat) expanded += tare_tensor_bytes(value);
+    }
+    if (expanded > LARGEST_EXPANSION) return TARE_OK;
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        const struct tare_tensor *value = tare_edge_constant(node->inputs[i]);
         *bytes += value->splat ? tare_dtype_size(value->dtype) : tare_tensor_bytes(value);
         if (value->splat)
             TARE_TRY(tare_tensor_copy(&values[i], value));

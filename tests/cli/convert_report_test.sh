@@ -96,4 +96,13 @@ expect 2 "--calibration and representative_datasets are mutually exclusive" run 
 expect 1 "Failed to retrieve MetaGraphDef with tags {'serve', 'tpu'} from a SavedModel in $model." \
     run --dry-run --converter_options_string="$place$(quantize "$data tags: \"serve\" tags: \"tpu\"")"
 expect 1 "missing.calib" run --dry-run --calibration "$work/missing.calib" --converter_options_string="$place$(quantize '')"
+# A float model is folded; with variables kept it is not, and that is said. The answers are the same to rounding.
+"$tare" convert "$model" "$work/folded" >/dev/null 2>"$work/err" || fail "convert: $?"
+grep -q 'batch normalization' "$work/err" && fail "a folded model has a note of batch normalizations"
+"$tare" convert "$model" "$work/kept" --keep-variables >/dev/null 2>"$work/err" || fail "convert with variables: $?"
+grep -q 'tare: [0-9]* batch normalizations are not folded because variables stay' "$work/err" || fail "nothing is said of unfolded norms: $(cat "$work/err")"
+variables() { "$tare" inspect "$1" --json | python3 -c "import json, sys; print(len(json.load(sys.stdin)[\"variables\"]))"; }
+[ "$(variables "$work/folded")" = 0 ] || fail "a folded model has variables"
+[ "$(variables "$work/kept")" -gt 0 ] || fail "--keep-variables keeps none"
+
 finish
