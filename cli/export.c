@@ -10,6 +10,7 @@ struct export_options {
     const char *model, *output;
     struct tare_shlo_export_options module;
     int container;
+    int64_t tpu_call;
     struct tare_option_list shapes;
     bool quiet;
     struct tare_log_options logging;
@@ -22,6 +23,10 @@ static const struct tare_option rows[] = {
       .fallback = "1", .help = "size of open first dimensions: a module has arguments of one size" },
     { TARE_OPTION(struct export_options, "shape", LIST, shapes), .placeholder = "INPUT=SIZES",
       .help = "shape of an input whose sizes are open, as text=1,128" },
+    { TARE_OPTION(struct export_options, "tpu-call", INT64, tpu_call), .placeholder = "N", .min = 1, .max = 1 << 20,
+      .help =
+          "of a converted model: only its Nth computation on the TPU, whose arguments are those that the host sends "
+          "(default: the whole signature)" },
     { TARE_OPTION(struct export_options, "container", CHOICE, container), .choices = tare_shlo_container_names,
       .fallback = "mlirbc", .help = "file to write: a portable artifact, or a file of jax.export around it" },
     { TARE_OPTION(struct export_options, "vhlo-version", STRING, module.vhlo_version), .placeholder = "VERSION",
@@ -58,6 +63,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     options.module.container = (enum tare_shlo_container)options.container;
+    options.module.tpu_call = (size_t)options.tpu_call;
     options.module.shapes = options.shapes.items;
     options.module.n_shapes = options.shapes.count;
     TARE_CHECK(tare_command_check_file_output(options.output));

@@ -238,7 +238,8 @@ struct tare_shlo_op {
     const struct tare_shlo_attr *extra;  /* discardable attributes, a dictionary; NULL: none */
     struct tare_shlo_block *regions;     /* one block each */
     size_t n_regions;
-    size_t offset; /* in the file, for messages */
+    size_t offset;        /* in the file, for messages */
+    const char *location; /* where it comes from, for compilers' reports; NULL: unknown, or not read */
 };
 
 /* The definition of a VHLO op, or of one of another dialect that the importer knows; NULL for others. */

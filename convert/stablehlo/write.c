@@ -391,10 +391,22 @@ static tare_status put_extra(struct tare_strbuf *out, struct writer *w, const st
     return TARE_OK;
 }
 
-static tare_status put_unknown_location(struct tare_strbuf *out, struct writer *w) {
+/* A location is a place in a file, which every version of MLIR's bytecode has: its name, line and column 1. */
+static tare_status put_location(struct tare_strbuf *out, struct writer *w, const char *location) {
     struct tare_strbuf bytes = { 0 };
     size_t index = 0;
-    put_varint(&bytes, TARE_MLIR_ATTR_UNKNOWN_LOCATION);
+    if (location) {
+        struct tare_strbuf name = { 0 };
+        put_varint(&name, TARE_MLIR_ATTR_STRING);
+        TARE_TRY(put_string(&name, w, location, strlen(location)));
+        TARE_TRY(intern(&index, w, &w->attrs, BUILTIN, &name));
+        put_varint(&bytes, TARE_MLIR_ATTR_FILE_LOCATION);
+        put_varint(&bytes, index);
+        put_varint(&bytes, 1);
+        put_varint(&bytes, 1);
+    } else {
+        put_varint(&bytes, TARE_MLIR_ATTR_UNKNOWN_LOCATION);
+    }
     TARE_TRY(intern(&index, w, &w->attrs, BUILTIN, &bytes));
     put_varint(out, index);
     return TARE_OK;
@@ -514,7 +526,7 @@ static tare_status put_op(struct tare_strbuf *out, struct writer *w, const struc
                                  (op->n_operands ? TARE_MLIR_HAS_OPERANDS : 0) |
                                  (op->n_regions ? TARE_MLIR_HAS_REGIONS : 0) |
                                  (has_properties ? TARE_MLIR_HAS_PROPERTIES : 0)));
-    TARE_TRY(put_unknown_location(out, w));
+    TARE_TRY(put_location(out, w, op->location));
     if (op->extra) TARE_TRY(put_extra(out, w, op->extra, op->def ? VHLO : BUILTIN));
     if (has_properties) TARE_TRY(put_properties(out, w, op));
     if (op->n_results) put_varint(out, op->n_results);

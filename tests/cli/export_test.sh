@@ -48,6 +48,16 @@ rm -rf quantized
 "$tare" inspect module.mlirbc --functions >out || fail "inspect --functions: $?"
 [ "$(grep -c 'stablehlo.convolution.*xi8>, tensor.*xi8>) -> tensor.*xi32>' out)" -ge 6 ] || fail "no products of 8-bit integers: $(grep convolution out)"
 
+# A converted model, batched: the whole signature without its placement, or its computation on the TPU.
+"$tare" convert quantized converted --tpu_functions auto --quiet --converter_options_string 'bfloat16_optimization: DISABLED
+    batch_options { num_batch_threads: 1 max_batch_size: 8 batch_timeout_micros: 10 allowed_batch_sizes: 8 }' >/dev/null || fail "convert: $?"
+export_all converted
+same converted 0
+"$tare" export converted part.mlirbc --batch 3 --tpu-call 1 --quiet || fail "export --tpu-call: $?"
+"$tare" inspect part.mlirbc >out && grep -qF '(tensor<2352xf32>) -> tensor<30xf32>' out || fail "inspect of a TPU computation: $(cat out)"
+expect 1 "signature serving_default has no TPU call 2" "$tare" export converted none.mlirbc --tpu-call 2
+expect 1 "signature serving_default has no TPU call 1" "$tare" export quantized none.mlirbc --tpu-call 1
+
 # Exporting what was imported, and reading it again, changes nothing.
 "$tare" export "$TARE_SOURCE_DIR/tests/golden/stablehlo/mlp.mlirbc" again.mlirbc --quiet || fail "export of a module: $?"
 

@@ -281,7 +281,7 @@ static bool set_values(struct tare_build *build, struct tare_shlo_op *op, const 
 
 struct tare_shlo_op *tare_build_op(struct tare_build *build, const struct tare_build_request *request) {
     struct tare_build_block *block = build->block;
-    struct tare_shlo_op op = { .extra = request->extra };
+    struct tare_shlo_op op = { .extra = request->extra, .location = build->location };
     if (build->status != TARE_OK) return NULL;
     op.def = definition(build, request->name);
     if (!op.def) return NULL;

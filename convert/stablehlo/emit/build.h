@@ -18,7 +18,8 @@ struct tare_build {
     struct tare_shlo_module *module;
     int version; /* of VHLO: ops are those of this version */
     struct tare_build_block *block;
-    tare_status status; /* of the first failure, whose text is set */
+    const char *location; /* of the ops that are appended; NULL: unknown */
+    tare_status status;   /* of the first failure, whose text is set */
 };
 
 typedef const struct tare_shlo_attr *tare_build_attr;

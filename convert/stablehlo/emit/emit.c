@@ -190,6 +190,7 @@ static tare_status emit_node(struct tare_emit *emit, const struct tare_node *nod
     for (size_t i = 0; i < node->n_outputs; i++)
         if (!tare_shape_is_known(&emit->graph->shapes[node->position][i]) && i == 0)
             return TARE_FAIL(TARE_UNSUPPORTED, "the shape of its result is not known before the model runs");
+    emit->build.location = node->name;
     TARE_TRY(row->emit(emit, node, row->arg));
     return emit->build.status;
 }
@@ -431,6 +432,7 @@ static tare_status emit_signature(struct tare_emit *emit, struct tare_graph_mode
     TARE_TRY(check_shapes(signature, options));
     TARE_TRY(fix_shapes(signature, options));
     TARE_TRY(tare_model_inline_calls(model));
+    TARE_TRY(tare_emit_unplace(&signature, &emit->arena, model, signature, options->tpu_call));
     emit->graph = enter(emit, model->main, NULL);
     if (!emit->graph) return TARE_NO_MEMORY;
     TARE_TRY(tare_graph_infer_shapes(&emit->graph->shapes, &emit->arena, model->main, NULL));

@@ -68,12 +68,20 @@ struct tare_emit_options {
     const char *const *shapes; /* "KEY=2,16": the shape of an input */
     size_t n_shapes;
     int version; /* of VHLO */
+    size_t
+        tpu_call; /* of a converted model: only this computation of the signature's on the TPU, from 1; 0: all of it */
 };
 /* Translates a signature of a prepared model (convert/pipeline.h), whose main graph is changed: its calls are inlined.
  * `emit` is zeroed. The module borrows elements of constants. TARE_UNSUPPORTED names the ops without StableHLO form, or
  * the node that failed. */
 tare_status tare_emit_module(struct tare_shlo_module **out, struct tare_emit *emit, struct tare_graph_model *model,
                              const struct tare_emit_options *options) TARE_WARN_UNUSED;
+/* Undoes the placement of a converted model whose calls are inlined and whose inputs have known shapes: calls of TPU
+ * functions and batchers become plain calls, which are inlined. With `tpu_call`, *signature becomes that of the call's
+ * arguments and results; TARE_NOT_FOUND if there are fewer. Arena memory is for scratch. */
+tare_status tare_emit_unplace(const struct tare_signature **signature, struct tare_arena *arena,
+                              struct tare_graph_model *model, const struct tare_signature *whole,
+                              size_t tpu_call) TARE_WARN_UNUSED;
 /* Releases what the module borrows; call it after the module was written, and tare_shlo_free before it. */
 void tare_emit_free(struct tare_emit *emit);
 

@@ -381,6 +381,8 @@ const struct tare_emit_row tare_emit_elementwise[] = {
     { "Softplus", emit_softplus, NULL },
     { "Softsign", emit_softsign, NULL },
     { "Identity", emit_same, NULL },
+    { "TPUReplicatedInput", emit_same, NULL }, /* of one replica */
+    { "TPUReplicatedOutput", emit_same, NULL },
     { "IdentityN", emit_each_same, NULL },
     { "StopGradient", emit_same, NULL },
     { "PreventGradient", emit_same, NULL },

@@ -53,7 +53,8 @@ tare_status tare_shlo_export(struct tare_shlo_exported_summary *summary, const c
     struct tare_emit_options request = { .signature = options->signature,
                                          .batch = options->batch,
                                          .shapes = options->shapes,
-                                         .n_shapes = options->n_shapes };
+                                         .n_shapes = options->n_shapes,
+                                         .tpu_call = options->tpu_call };
     struct tare_graph_model *model;
     struct tare_emit emit = { 0 };
     struct tare_shlo_module *module = NULL;

@@ -20,6 +20,8 @@ struct tare_shlo_export_options {
     size_t n_shapes;
     const char *vhlo_version; /* "1.5.0" */
     enum tare_shlo_container container;
+    size_t
+        tpu_call; /* of a converted model: only this computation of the signature's on the TPU, from 1; 0: all of it */
 };
 /* Readable by JAX since 2024. */
 #define TARE_SHLO_EXPORT_VERSION "1.5.0"

@@ -1,0 +1,130 @@
+/* The computation of a converted model without its placement: TPU calls and batchers are replaced by plain calls. */
+#include "convert/stablehlo/emit/emit.h"
+#include "graph/calls.h"
+#include "graph/inline.h"
+#include "interpreter/inference/infer.h"
+
+/* The function that a node runs on the TPU or for a batch; NULL: it does neither. The inputs but the last `extra` are
+ * its arguments. */
+static struct tare_graph *placed(size_t *extra, const struct tare_node *node) {
+    *extra = tare_node_is(node, "TPUPartitionedCall");
+    if (node->dead || (!*extra && !tare_node_is(node, "BatchFunction"))) return NULL;
+    return tare_node_function(node, "f");
+}
+
+/* Replaces a node by a call of the function with the node's first inputs. */
+static tare_status replace_by_call(struct tare_node *node, struct tare_graph *function, size_t extra) {
+    struct tare_node *call = tare_graph_add(node->graph, "PartitionedCall",
+                                            tare_arena_printf(&node->graph->model->arena, "%s/call", node->name));
+    if (!call) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_set_func(call, "f", function->name));
+    TARE_TRY(tare_call_set_types(call, function));
+    for (size_t i = 0; i + extra < node->n_inputs; i++)
+        TARE_TRY(tare_node_add_input(call, node->inputs[i]));
+    TARE_TRY(tare_node_resolve(call));
+    for (size_t i = 0; i < call->n_outputs; i++)
+        tare_graph_replace_uses(node->graph, (struct tare_edge){ node, (int)i }, (struct tare_edge){ call, (int)i },
+                                NULL);
+    tare_node_remove(node);
+    return TARE_OK;
+}
+
+/* Batchers are around TPU calls, which their functions contain: they go first. */
+static tare_status inline_placed(struct tare_graph_model *model, bool tpu) {
+    for (bool found = true; found;) {
+        const size_t count = model->main->n_nodes;
+        found = false;
+        for (size_t i = 0; i < count; i++) {
+            struct tare_node *node = model->main->nodes[i];
+            size_t extra;
+            struct tare_graph *function = placed(&extra, node);
+            if (!function || (extra && !tpu)) continue;
+            TARE_TRY(replace_by_call(node, function, extra));
+            found = true;
+        }
+        tare_graph_sweep(model->main);
+        if (found) TARE_TRY(tare_model_inline_calls(model));
+    }
+    return TARE_OK;
+}
+
+/* TPU call number `number`, from 1, in the order of execution; NULL: there are fewer. */
+static tare_status find_call(struct tare_node **out, struct tare_arena *arena, const struct tare_graph *graph,
+                             size_t number) {
+    struct tare_node **order;
+    *out = NULL;
+    TARE_TRY(tare_graph_order(&order, arena, graph));
+    for (size_t i = 0; i < graph->n_nodes && !*out; i++)
+        if (order[i] && tare_node_is(order[i], "TPUPartitionedCall") && --number == 0) *out = order[i];
+    return TARE_OK;
+}
+
+/* A placeholder of the shape that the call's input has, which replaces it; not for constants, which the compiler sees.
+ */
+static tare_status cut_input(struct tare_binding *out, struct tare_node *call, size_t i,
+                             struct tare_shape *const *shapes) {
+    struct tare_arena *arena = &call->graph->model->arena;
+    const struct tare_edge from = call->inputs[i];
+    struct tare_node *node =
+        tare_graph_add(call->graph, "Placeholder", tare_arena_printf(arena, "%s/arg%zu", call->name, i));
+    if (!node) return TARE_NO_MEMORY;
+    *out = (struct tare_binding){ .key = tare_arena_printf(arena, "arg%zu", i),
+                                  .dtype = tare_dtype_base(tare_edge_dtype(from)),
+                                  .shape = shapes[from.node->position][from.index] };
+    if (!out->key) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_set_type(node, "dtype", out->dtype));
+    TARE_TRY(tare_node_set_shape(node, "shape", &out->shape));
+    TARE_TRY(tare_node_resolve(node));
+    out->edge = tare_node_output0(node);
+    tare_node_set_input(call, i, out->edge);
+    return TARE_OK;
+}
+
+static tare_status cut_output(struct tare_binding *out, struct tare_node *call, size_t i) {
+    struct tare_arena *arena = &call->graph->model->arena;
+    struct tare_node *node =
+        tare_graph_add(call->graph, "Identity", tare_arena_printf(arena, "%s/result%zu", call->name, i));
+    if (!node) return TARE_NO_MEMORY;
+    *out = (struct tare_binding){ .key = tare_arena_printf(arena, "result%zu", i), .dtype = call->output_dtypes[i] };
+    if (!out->key) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_set_type(node, "T", out->dtype));
+    TARE_TRY(tare_node_add_input(node, (struct tare_edge){ call, (int)i }));
+    TARE_TRY(tare_node_resolve(node));
+    out->edge = tare_node_output0(node);
+    return TARE_OK;
+}
+
+static tare_status cut_call(const struct tare_signature **out, struct tare_arena *arena, struct tare_node *call) {
+    struct tare_arena *own = &call->graph->model->arena;
+    struct tare_signature *signature = TARE_NEW(own, struct tare_signature);
+    const size_t n_inputs = call->n_inputs - 1; /* the last is the core */
+    struct tare_shape **shapes;
+    if (!signature) return TARE_NO_MEMORY;
+    signature->key = tare_node_function(call, "f")->name;
+    signature->inputs = TARE_NEW_ARRAY(own, struct tare_binding, n_inputs + 1);
+    signature->outputs = TARE_NEW_ARRAY(own, struct tare_binding, call->n_outputs + 1);
+    if (!signature->inputs || !signature->outputs) return TARE_NO_MEMORY;
+    TARE_TRY(tare_graph_infer_shapes(&shapes, arena, call->graph, NULL));
+    for (size_t i = 0; i < n_inputs; i++)
+        if (!tare_edge_constant(call->inputs[i]))
+            TARE_TRY(cut_input(&signature->inputs[signature->n_inputs++], call, i, shapes));
+    for (size_t i = 0; i < call->n_outputs; i++)
+        TARE_TRY(cut_output(&signature->outputs[signature->n_outputs++], call, i));
+    *out = signature;
+    return TARE_OK;
+}
+
+tare_status tare_emit_unplace(const struct tare_signature **signature, struct tare_arena *arena,
+                              struct tare_graph_model *model, const struct tare_signature *whole, size_t tpu_call) {
+    *signature = whole;
+    TARE_TRY(inline_placed(model, false));
+    if (tpu_call) {
+        struct tare_node *call;
+        TARE_TRY(find_call(&call, arena, model->main, tpu_call));
+        if (!call)
+            return TARE_FAIL(TARE_NOT_FOUND, "signature %s has no TPU call %zu (tare convert places functions)",
+                             whole->key, tpu_call);
+        TARE_TRY(cut_call(signature, arena, call));
+    }
+    return inline_placed(model, true);
+}
