@@ -33,6 +33,7 @@ volatile sig_atomic_t tare_interrupted;
     X(convert)                                                                                                         \
     X(compare)                                                                                                         \
     X(batch)                                                                                                           \
+    X(check)                                                                                                           \
     X(export)                                                                                                          \
     X(diff)                                                                                                            \
     X(unwrap)                                                                                                          \

@@ -43,19 +43,6 @@ struct costs {
     bool failed;
 };
 
-/* The name without the calls that the node was inlined from, if they have the op's name. */
-static const char *plain_name(const char *name) {
-    static const char *const calls[] = { "StatefulPartitionedCall", "PartitionedCall" };
-    for (size_t i = 0; i < 2; i++) {
-        const size_t size = strlen(calls[i]);
-        const char *end;
-        if (strncmp(name, calls[i], size) != 0) continue;
-        end = name + size + strspn(name + size, "_0123456789");
-        if (*end == '/') return plain_name(end + 1);
-    }
-    return name;
-}
-
 static void note_op(void *arg, const struct tare_node *node, const struct tare_fused_cost *cost) {
     struct costs *s = arg;
     struct tare_comparison_op *grown = NULL;
@@ -67,7 +54,7 @@ static void note_op(void *arg, const struct tare_node *node, const struct tare_f
     if (s->failed) return;
     s->ops[s->count++] =
         (struct tare_comparison_op){ .function = node->graph->name,
-                                     .node = plain_name(node->name),
+                                     .node = tare_inlined_name(node->name),
                                      .op = node->op,
                                      .macs = cost->macs,
                                      .bytes = cost->bytes,

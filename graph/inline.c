@@ -217,3 +217,16 @@ tare_status tare_model_inline_calls(struct tare_graph_model *model) {
     TARE_TRY(tare_model_check_recursion(model));
     return tare_function_inline_calls(&count, model->main, NULL, NULL);
 }
+
+const char *tare_inlined_name(const char *name) {
+    static const char *const calls[] = { "StatefulPartitionedCall", "PartitionedCall", "TPUPartitionedCall", "batch",
+                                         "call" };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        const size_t size = strlen(calls[i]);
+        const char *end = name + size;
+        if (strncmp(name, calls[i], size) != 0) continue;
+        end += strspn(end, "_0123456789");
+        if (*end == '/') return tare_inlined_name(end + 1);
+    }
+    return name;
+}

@@ -11,6 +11,9 @@
  * fetch or target depends on it, not for its side effect as in a function. TARE_UNSUPPORTED, with the model of no
  * further use, when the main graph would get more than 200,000 nodes. */
 tare_status tare_model_inline_calls(struct tare_graph_model *model) TARE_WARN_UNUSED;
+/* The name that an inlined node had in its function, if the calls on the way have the names of their ops: for reports.
+ */
+const char *tare_inlined_name(const char *name);
 /* The same for the calls in one function whose callee `accepts` accepts; the function keeps its side effects. *count:
  * the number of inlined calls. The model must not be recursive. */
 tare_status tare_function_inline_calls(size_t *count, struct tare_graph *function,

@@ -15,7 +15,8 @@
     X("v5e", 16 * GB, 819 * GB, 197 * TERA, 393 * TERA, "cloud.google.com/tpu/docs/v5e", NULL)                         \
     X("v5p", 95 * GB, 2765 * GB, 459 * TERA, 918 * TERA, "cloud.google.com/tpu/docs/v5p",                              \
       "int8: the page has the bf16 peak only; press reports of the announcement state 918 TOPS")                       \
-    X("v6e", 32 * GB, 1640 * GB, 918 * TERA, 1836 * TERA, "cloud.google.com/tpu/docs/v6e", NULL)
+    X("v6e", 32 * GB, 1640 * GB, 918 * TERA, 1836 * TERA, "cloud.google.com/tpu/docs/v6e", NULL)                       \
+    X("tpu7x", 206 * GB, 7400 * GB, 2310 * TERA, 2310 * TERA, "jax's tpu_info (no rate for int8)", NULL)
 
 #define ROW(...) { __VA_ARGS__ },
 #define NAME(name, ...) name,

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-enum { TARE_TPU_CHIPS = 6 };
+enum { TARE_TPU_CHIPS = 7 };
 
 struct tare_tpu_chip {
     const char *name;

@@ -426,23 +426,6 @@ static tare_status emit_main(struct tare_emit *emit, const struct tare_signature
     return build->status;
 }
 
-static tare_status emit_signature(struct tare_emit *emit, struct tare_graph_model *model,
-                                  const struct tare_signature *signature, const struct tare_emit_options *options) {
-    struct tare_build_block block = { 0 };
-    TARE_TRY(check_shapes(signature, options));
-    TARE_TRY(fix_shapes(signature, options));
-    TARE_TRY(tare_model_inline_calls(model));
-    TARE_TRY(tare_emit_unplace(&signature, &emit->arena, model, signature, options->tpu_call));
-    emit->graph = enter(emit, model->main, NULL);
-    if (!emit->graph) return TARE_NO_MEMORY;
-    TARE_TRY(tare_graph_infer_shapes(&emit->graph->shapes, &emit->arena, model->main, NULL));
-    emit->build.block = &block;
-    tare_status status = emit_main(emit, signature);
-    if (status == TARE_OK) status = close_module(&emit->build, &block);
-    tare_free(block.ops);
-    return status;
-}
-
 static tare_status choose_signature(const struct tare_signature **out, const struct tare_graph_model *model,
                                     const char *key) {
     *out = tare_model_find_signature(model, key ? key : "serving_default");
@@ -454,13 +437,35 @@ static tare_status choose_signature(const struct tare_signature **out, const str
                      key);
 }
 
+tare_status tare_emit_prepare(const struct tare_signature **signature, struct tare_arena *arena,
+                              struct tare_graph_model *model, const struct tare_emit_options *options) {
+    TARE_TRY(choose_signature(signature, model, options->signature));
+    TARE_TRY(check_shapes(*signature, options));
+    TARE_TRY(fix_shapes(*signature, options));
+    TARE_TRY(tare_model_inline_calls(model));
+    return tare_emit_unplace(signature, arena, model, *signature, options->tpu_call);
+}
+
+static tare_status emit_signature(struct tare_emit *emit, struct tare_graph_model *model,
+                                  const struct tare_emit_options *options) {
+    const struct tare_signature *signature;
+    struct tare_build_block block = { 0 };
+    TARE_TRY(tare_emit_prepare(&signature, &emit->arena, model, options));
+    emit->graph = enter(emit, model->main, NULL);
+    if (!emit->graph) return TARE_NO_MEMORY;
+    TARE_TRY(tare_graph_infer_shapes(&emit->graph->shapes, &emit->arena, model->main, NULL));
+    emit->build.block = &block;
+    tare_status status = emit_main(emit, signature);
+    if (status == TARE_OK) status = close_module(&emit->build, &block);
+    tare_free(block.ops);
+    return status;
+}
+
 tare_status tare_emit_module(struct tare_shlo_module **out, struct tare_emit *emit, struct tare_graph_model *model,
                              const struct tare_emit_options *options) {
-    const struct tare_signature *signature;
     *out = NULL;
-    TARE_TRY(choose_signature(&signature, model, options->signature));
     TARE_TRY(tare_build_open(&emit->build, options->version));
-    const tare_status status = emit_signature(emit, model, signature, options);
+    const tare_status status = emit_signature(emit, model, options);
     if (status == TARE_OK)
         *out = emit->build.module;
     else

@@ -82,6 +82,10 @@ tare_status tare_emit_module(struct tare_shlo_module **out, struct tare_emit *em
 tare_status tare_emit_unplace(const struct tare_signature **signature, struct tare_arena *arena,
                               struct tare_graph_model *model, const struct tare_signature *whole,
                               size_t tpu_call) TARE_WARN_UNUSED;
+/* What tare_emit_module does before it translates: the model's inputs get their sizes, and all calls are inlined.
+ * *signature is what is translated. */
+tare_status tare_emit_prepare(const struct tare_signature **signature, struct tare_arena *arena,
+                              struct tare_graph_model *model, const struct tare_emit_options *options) TARE_WARN_UNUSED;
 /* Releases what the module borrows; call it after the module was written, and tare_shlo_free before it. */
 void tare_emit_free(struct tare_emit *emit);
 

@@ -48,22 +48,28 @@ static tare_status write_module(struct tare_shlo_exported_summary *summary, cons
     return status;
 }
 
-tare_status tare_shlo_export(struct tare_shlo_exported_summary *summary, const char *model_path, const char *out_path,
-                             const struct tare_shlo_export_options *options) {
+tare_status tare_shlo_export_model(struct tare_shlo_exported_summary *summary, struct tare_graph_model *model,
+                                   const char *out_path, const struct tare_shlo_export_options *options) {
     struct tare_emit_options request = { .signature = options->signature,
                                          .batch = options->batch,
                                          .shapes = options->shapes,
                                          .n_shapes = options->n_shapes,
                                          .tpu_call = options->tpu_call };
-    struct tare_graph_model *model;
     struct tare_emit emit = { 0 };
     struct tare_shlo_module *module = NULL;
     TARE_TRY(parse_version(&request.version, options->vhlo_version));
-    TARE_TRY(tare_load_prepared(&model, model_path));
-    tare_status status = tare_error_prefix(tare_emit_module(&module, &emit, model, &request), "%s", model_path);
+    tare_status status = tare_error_prefix(tare_emit_module(&module, &emit, model, &request), "%s", model->path);
     if (status == TARE_OK) status = tare_error_prefix(write_module(summary, module, out_path, options), "%s", out_path);
     tare_shlo_free(module);
     tare_emit_free(&emit);
+    return status;
+}
+
+tare_status tare_shlo_export(struct tare_shlo_exported_summary *summary, const char *model_path, const char *out_path,
+                             const struct tare_shlo_export_options *options) {
+    struct tare_graph_model *model;
+    TARE_TRY(tare_load_prepared(&model, model_path));
+    const tare_status status = tare_shlo_export_model(summary, model, out_path, options);
     tare_model_free(model);
     return status;
 }

@@ -2,7 +2,7 @@
 #ifndef TARE_CONVERT_STABLEHLO_EMIT_EXPORT_H
 #define TARE_CONVERT_STABLEHLO_EMIT_EXPORT_H
 
-#include "base/status.h"
+#include "graph/model.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +34,9 @@ struct tare_shlo_exported_summary {
  * failure. Errors name the file. */
 tare_status tare_shlo_export(struct tare_shlo_exported_summary *summary, const char *model_path, const char *out_path,
                              const struct tare_shlo_export_options *options) TARE_WARN_UNUSED;
+/* The same for a prepared model, which is changed. */
+tare_status tare_shlo_export_model(struct tare_shlo_exported_summary *summary, struct tare_graph_model *model,
+                                   const char *out_path,
+                                   const struct tare_shlo_export_options *options) TARE_WARN_UNUSED;
 
 #endif

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# tare check: what a compiler says of the modules, read from one that the test makes; without a compiler, the estimate.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+cd "$work" || exit 1
+model=$glyphs/saved_model
+export TMPDIR=$work/tmp
+mkdir tmp
+
+# A compiler that says the same of every module; it keeps the modules and its chip.
+compiler() { # compiler OBJECT
+    cat >compiler <<SH
+#!/bin/sh
+echo "\$1" >"$work/chip"
+shift
+for file; do cp "\$file" "$work/kept.mlirbc"; echo '$1'; done
+SH
+    chmod +x compiler
+}
+compiler '{"ok": true, "compiler": "fake 1", "cycles": 12345, "products": {"s8 x s8 -> s32": 2}, "memory": {"code": 1000000, "arguments": 2000000, "results": 0, "temporary": 0},
+"ops": [{"node": "a/PartitionedCall", "op": "fusion", "cycles": 345, "products": []}, {"node": "StatefulPartitionedCall/TPUPartitionedCall/call/stem", "op": "fusion", "cycles": 12000, "products": ["s8 x s8 -> s32"]}]}'
+sed -i -e ':a' -e 'N' -e '$!ba' -e 's/},\n"ops"/}, "ops"/' compiler
+export TARE_TPU_COMPILER=$work/compiler
+"$tare" check "$model" --chip v6e --batch 4 >out || fail "check: $?"
+[ "$(cat chip)" = v6e ] || fail "the compiler got the chip $(cat chip)"
+grep -qF 'on a Cloud TPU v6e, batch 4, compiled by fake 1' out && grep -qF ': 12,345 cycles' out && grep -qF 'products  2 s8 x s8 -> s32' out || fail "check: $(cat out)"
+[ "$(grep -n -m1 stem out | cut -d: -f1)" -lt "$(grep -n -m1 'a/PartitionedCall' out | cut -d: -f1)" ] || fail "the dearest op is not first: $(cat out)"
+grep -qE '^stem +fusion +12,000 +97 % +s8 x s8 -> s32$' out || fail "an op: $(cat out)"
+"$tare" inspect kept.mlirbc >inspected && grep -qF 'tensor<3136x' inspected || fail "the module has another batch: $(cat inspected)"
+[ -z "$(ls tmp)" ] || fail "left behind: $(ls tmp)"
+
+# Converted before: the same computation. Two models: the ratio. JSON has all of it.
+"$tare" convert "$model" converted --quiet >/dev/null || fail "convert: $?"
+"$tare" check converted --with "$model" --chip v6e --batch 4 --top 1 >both || fail "check --with: $?"
+[ "$(grep -c '12,345 cycles' both)" = 2 ] && grep -qF "converted takes 1.00 times the cycles of $model" both || fail "check --with: $(cat both)"
+[ "$(grep -c '^stem' both)" = 2 ] || fail "--top 1: $(cat both)"
+"$tare" check converted --json >json || fail "check --json: $?"
+python3 - <<'PY' || fail "JSON: $(cat json)"
+import json
+check = json.load(open("json"))
+(part,) = check["computations"]
+assert check["compiler"] == "fake 1" and check["chip"] == "v5e" and check["batch"] == 8 and check["estimated_because"] is None, check
+assert part["cycles"] == 12345 and part["memory"]["code"] == 1e6 and part["error"] is None and part["estimated_seconds"] > 0, part
+assert [op["node"] for op in part["ops"]] == ["stem", "a/PartitionedCall"] and part["ops"][0]["products"] == "s8 x s8 -> s32", part
+PY
+
+# A program that is rejected, or cannot be read.
+compiler '{"ok": false, "compiler": "fake 1", "error": "Unsupported: stem"}'
+expect 1 "the TPU compiler rejects" "$tare" check "$model"
+"$tare" check "$model" 2>/dev/null >out
+grep -qF 'does not compile: Unsupported: stem' out || fail "a rejected program: $(cat out)"
+compiler 'no JSON'
+expect 1 "line 1 is not a JSON object" "$tare" check "$model"
+printf '#!/bin/sh\n' >compiler
+expect 1 "0 results (expected 1)" "$tare" check "$model"
+printf '#!/bin/sh\necho first >&2\necho out of tiles >&2\nexit 4\n' >compiler
+expect 1 "the TPU compiler: exit status 4: out of tiles" "$tare" check "$model"
+[ -z "$(ls tmp)" ] || fail "left behind: $(ls tmp)"
+
+# Without a compiler, or by request: the estimate, which is called one.
+printf '#!/bin/sh\nexit 3\n' >compiler
+"$tare" check "$model" >out || fail "without a compiler: $?"
+grep -qF "estimated: python3 has no TPU compiler (pip install 'jax[tpu]', or set TARE_TPU_COMPILER)" out && grep -qE ': [0-9.]+ µs at least, estimated$' out || fail "estimate: $(cat out)"
+grep -qE '^block5_pointwise +Conv2D +[0-9]+ %$' out || fail "ops of the estimate: $(cat out)"
+TARE_TPU_COMPILER=$work/missing "$tare" check "$model" | grep -F 'estimated: the command of TARE_TPU_COMPILER does not exist' >/dev/null || fail "a missing compiler"
+"$tare" check "$model" --estimate | grep -F 'estimated: --estimate' >/dev/null || fail "--estimate"
+
+expect 1 "the model has no signature 'other'" "$tare" check "$model" --signature other
+expect 2 "--chip" "$tare" check "$model" --chip v9
+expect 1 "TMPDIR" env TMPDIR="$work/nowhere" "$tare" check "$model"
+finish

@@ -1,0 +1,53 @@
+/* What a model costs on a TPU, by Google's compiler where it is installed (workflow/tpu_compiler.h), otherwise by the
+ * estimate of tpu/cost/fused.h: the work of tare check. */
+#ifndef TARE_WORKFLOW_CHECK_H
+#define TARE_WORKFLOW_CHECK_H
+
+#include "base/log.h"
+#include "graph/model.h"
+#include "tpu/chips.h"
+
+struct tare_check_request {
+    const char *signature;     /* NULL: serving_default, or the only one */
+    int chip;                  /* index into tare_tpu_chips */
+    int64_t batch;             /* size of open first dimensions; at least 1 */
+    const char *const *shapes; /* "KEY=2,16": the shape of an input */
+    size_t n_shapes;
+    bool estimate; /* without the compiler */
+};
+
+/* An op of the compiled program with what the compiler fused into it. */
+struct tare_check_op {
+    const char *node;          /* of the model; NULL: the compiler's own, such as a copy of an argument */
+    const char *op, *products; /* "fusion"; "s8 x s8 -> s32", "" without a matrix product */
+    double cycles, seconds;    /* by the compiler, or by the estimate; of all iterations */
+};
+
+/* One computation on the TPU. */
+struct tare_check_part {
+    const char *function;
+    const char *error;                          /* the compiler's; NULL: it compiles, or was not asked */
+    double cycles;                              /* NaN: only estimated */
+    double seconds;                             /* estimated */
+    double code, arguments, results, temporary; /* bytes, by the compiler; NaN: only estimated */
+    struct tare_check_op *ops;                  /* the dearest first */
+    size_t n_ops;
+    const char **products; /* kinds of matrix products, with their numbers: "9 s8 x s8 -> s32" */
+    size_t n_products;
+};
+
+struct tare_check {
+    struct tare_arena arena; /* all of it */
+    const char *compiler;    /* "libtpu 0.0.42"; NULL: estimated */
+    const char *why;         /* it is estimated */
+    struct tare_check_part *parts;
+    size_t n_parts;
+};
+
+/* Checks a loaded model, which is changed: one that is not converted is converted first, as tare convert does by
+ * default. TARE_UNSUPPORTED if nothing of the signature runs on the TPU. Free `out` also after a failure. */
+tare_status tare_workflow_check(struct tare_check *out, struct tare_graph_model *model,
+                                const struct tare_check_request *request) TARE_WARN_UNUSED;
+void tare_check_free(struct tare_check *check);
+
+#endif
