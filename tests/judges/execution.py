@@ -65,6 +65,18 @@ def compare(got: list[dict[str, np.ndarray]], want: list[dict[str, np.ndarray]],
     return ""
 
 
+def apart(got: list[Record], want: list[Record]) -> Bound:
+    """How far floats of two runs of `tare` are apart at most, as parts of each output's largest magnitude."""
+    largest = mean = 0.0
+    for ours, theirs in zip(got, want, strict=True):
+        for name in ours.keys() & theirs.keys():
+            a, b = plain(ours[name]), plain(theirs[name])
+            if a.dtype.kind == "f" and a.shape == b.shape and a.size and np.isfinite(a).all() and np.isfinite(b).all():
+                off = np.abs(a.astype(np.float64) - b) / (float(np.abs(b).max()) or 1.0)
+                largest, mean = max(largest, float(off.max())), max(mean, float(off.mean()))
+    return Bound(largest, mean)
+
+
 def difference(got: np.ndarray, want: np.ndarray, bound: Bound) -> str:
     if want.dtype == object:
         return "" if list(got) == list(want.ravel()) else f"{list(got)[:4]} (expected {list(want.ravel())[:4]})"

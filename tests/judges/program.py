@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,13 @@ def outputs(model: str, signature: str, data: str, folder: Path) -> tuple[Run, l
 
 
 def text(path: Path) -> np.ndarray:
-    return np.array(path.read_bytes().removesuffix(b"\n").split(b"\n"), dtype=object)
+    """One string a line, with \\\\, \\n, \\r and \\xhh."""
+    return np.array([unescaped(line) for line in path.read_bytes().removesuffix(b"\n").split(b"\n")], dtype=object)
+
+
+def unescaped(line: bytes) -> bytes:
+    meanings = {b"n": b"\n", b"r": b"\r", b"\\": b"\\"}
+    return re.sub(rb"\\(x..|.)", lambda escape: meanings.get(escape[1]) or bytes.fromhex(escape[1][1:].decode()), line)
 
 
 def plain(array: np.ndarray) -> np.ndarray:

@@ -18,9 +18,12 @@ class Bound:
 FLOAT32 = Bound(1e-4, 1e-5)
 # An activation that is next to the limit between two integers goes to the other one after such a rounding error, and with it
 # moves by a whole step of its scale: 1/255 of the range with 8 bits. Few do.
+# Many layers amplify that as they amplify all rounding: differences up to a third of what the step changed are none.
 STEPS = Bound(4e-2, 4e-3)
 # The same with bfloat16, which has a step of 1/256 of the value after every op.
 BFLOAT16 = Bound(6e-2, 1e-2)
+# And with float8 of three bits of mantissa: a step of 1/8.
+FLOAT8 = Bound(12.5e-2, 2e-2)
 
 
 @dataclass(frozen=True)

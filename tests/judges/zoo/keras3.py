@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras import layers
 
 from catalogue import Record, model
-from steps import BFLOAT16
+from steps import BFLOAT16, FLOAT8
 from zoo.saving import SERVING, drawn, floats
 
 
@@ -74,7 +74,7 @@ def keras3_int4(folder: str, random: np.random.Generator) -> dict[str, list[Reco
     return {SERVING: [{"x": floats(random, 2, 64)} for _ in range(4)]}
 
 
-@model(bound=BFLOAT16, refuses={"quantize/*-variables": "its weight is computed from a kept variable"})
+@model(bound=FLOAT8, refuses={"quantize/*-variables": "its weight is computed from a kept variable"})
 def keras3_float8(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
     x = keras.Input((64,), name="x")
     network = keras.Model(x, layers.Dense(8)(layers.Dense(32, activation="relu")(x)))

@@ -298,7 +298,7 @@ def nested_outputs_and_defaults(folder: str, random: np.random.Generator) -> dic
     return drawn(random, {"x": (2, 8)})
 
 
-@model(refuses={"quantize/*-variables": "is a variable that another layer reads as other integers"})
+@model()
 def tied_and_sliced_weights(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
     """A table that is also the output layer, and a stack of weights that a loop indexes."""
     module = Layers(random, (20, 16), (3, 16, 16))
