@@ -6,7 +6,7 @@
 #include "cli/log.h"
 #include "cli/plugins.h"
 #include "eval/report/json_text.h"
-#include "workflow/check.h"
+#include "workflow/check/check.h"
 
 #include <math.h>
 #include <stdio.h>

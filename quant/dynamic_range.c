@@ -102,8 +102,8 @@ struct tare_edge tare_emit_extreme(struct tare_emit *emit, const char *reduce, c
                                             { "keep_dims", TARE_EMIT_BOOL, true },
                                             { 0 } };
     const struct tare_edge inputs[] = { x, tare_emit_vector(emit, "dynamic/axes", n_axes, axes) };
-    return tare_emit_binary(emit, limit, name, tare_emit_f32(emit, "dynamic/zero", 0),
-                            tare_emit_node(emit, reduce, name, inputs, 2, attrs));
+    const struct tare_edge extreme = tare_emit_node(emit, reduce, name, inputs, 2, attrs);
+    return tare_emit_binary(emit, limit, name, tare_emit_f32(emit, "dynamic/zero", 0), extreme);
 }
 
 /* Rounded to a multiple of 1 / STEPS, which the conversion to int32 truncates. */

@@ -311,8 +311,9 @@ static struct tare_edge emit_rounded(struct tare_emit *emit, struct tare_edge y,
 static struct tare_edge emit_sum(struct tare_emit *emit, const struct tare_node *op, const struct tare_edge *inputs,
                                  const struct tare_qparams *const addends[2], const struct tare_qparams *out) {
     struct tare_emit own = { .graph = emit->graph, .prefix = op->name, .status = emit->status };
-    struct tare_edge y = tare_emit_binary(&own, "AddV2", "int8/sum", emit_addend(&own, inputs[0], addends[0], out),
-                                          emit_addend(&own, inputs[1], addends[1], out));
+    const struct tare_edge second = emit_addend(&own, inputs[1], addends[1], out);
+    struct tare_edge y =
+        tare_emit_binary(&own, "AddV2", "int8/sum", emit_addend(&own, inputs[0], addends[0], out), second);
     y = emit_rounded(&own, y, out);
     emit->status = own.status;
     return y;

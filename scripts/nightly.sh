@@ -15,9 +15,10 @@ threads() { "$root/scripts/check-threads.sh"; }
 allocations() { "$root/scripts/allocation-faults.sh"; }
 networks() { configure build-sanitize "${sanitized[@]}" && cmake --build "$root/build-sanitize" --target networks && "$root/build-sanitize/tests/networks" --first "$seed" --count 100; }
 mutants() { "$root/scripts/mutate.sh"; }
+arm64() { "$root/scripts/cross-arm64.sh" --all; }
 judges() { "$root/scripts/judges.sh" all; }
 
-all=(release clang sanitizers threads allocations networks mutants judges)
+all=(release clang sanitizers threads allocations networks mutants arm64 judges)
 [ "${1:-}" != --list ] || { printf '%s\n' "${all[@]}"; exit; }
 seed=$((10#$(date +%j) * 1000))
 echo "seed of the random networks: $seed"

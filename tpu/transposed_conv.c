@@ -288,10 +288,12 @@ static struct tare_edge emit_open_padding(struct job *job) {
     struct tare_edge reach = emit_sizes(job, "filter_sizes", job->filter, job->node->inputs[FILTER], 0), span, low,
                      high;
     span = emit_sizes(job, "sizes", job->gradient, job->node->inputs[GRADIENT], job->window.channels_first ? 2 : 1);
-    reach = tare_emit_binary(emit, "Mul", "reach", tare_emit_binary(emit, "Sub", "filter_steps", reach, one),
-                             emit_vector(job, "dilations", job->dilation));
-    span = tare_emit_binary(emit, "Mul", "span", tare_emit_binary(emit, "Sub", "steps", span, one),
-                            emit_vector(job, "strides", job->stride));
+    const struct tare_edge dilations = emit_vector(job, "dilations", job->dilation);
+    reach = tare_emit_binary(emit, "Sub", "filter_steps", reach, one);
+    reach = tare_emit_binary(emit, "Mul", "reach", reach, dilations);
+    const struct tare_edge strides = emit_vector(job, "strides", job->stride);
+    span = tare_emit_binary(emit, "Sub", "steps", span, one);
+    span = tare_emit_binary(emit, "Mul", "span", span, strides);
     if (job->window.padding == TARE_PAD_SAME) {
         low = tare_emit_binary(emit, "AddV2", "reached", span, reach);
         low = tare_emit_binary(emit, "Sub", "missing", tare_emit_binary(emit, "AddV2", "spanned", low, one), expected);

@@ -58,12 +58,13 @@ static tare_status emit_real_product(struct tare_edge *out, struct tare_emit *em
     TARE_TRY(share_input(&shared, work, emit, product, x));
     x = tare_quant_pads(product) ? emit_padded(emit, &padded.product, shared) : shared->integer;
     y = tare_emit_product(emit, &padded, x, tare_emit_weight(emit, layer), TARE_DT_INT32);
+    offset = tare_emit_of_rows(emit, "rows/zero_point", product, shared->zero_point);
     offset = tare_emit_binary(emit, "Mul", "zero_point_offset",
-                              tare_emit_weight_sums(emit, "weight/sums", work->arena, layer, 1),
-                              tare_emit_of_rows(emit, "rows/zero_point", product, shared->zero_point));
+                              tare_emit_weight_sums(emit, "weight/sums", work->arena, layer, 1), offset);
     y = tare_emit_binary(emit, "Sub", "sub_offset", y, offset);
+    scale = tare_emit_channels(emit, "weight/scale", layer, q->scales, q->n_scales);
     scale = tare_emit_binary(emit, "Mul", "output/scale", tare_emit_of_rows(emit, "rows/scale", product, shared->scale),
-                             tare_emit_channels(emit, "weight/scale", layer, q->scales, q->n_scales));
+                             scale);
     *out = tare_emit_binary(emit, "Mul", "output/mul", tare_emit_cast(emit, "output/cast", y, TARE_DT_FLOAT), scale);
     return TARE_OK;
 }

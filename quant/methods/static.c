@@ -222,13 +222,13 @@ static tare_status emit_integers(struct tare_edge *out, struct tare_quant_work *
         (struct tare_quant_entries){ .by = layer->entries->by, .count = layer->entries->count, .left = by_entry };
     shared = tare_quant_find_shared_entries(work, real, entries);
     if (!shared) {
+        const struct tare_edge zero_point = tare_emit_entry_zero_point(emit, "quantize/zero_points", entries, by_entry);
+        const struct tare_edge scale = tare_emit_entry_scale(emit, "quantize/scales", entries, by_entry);
         const struct tare_quant_shared made = {
             .entries = entries,
             .method = &tare_method_static,
             .real = real,
-            .integer = tare_emit_quantize_by(
-                emit, real, tare_emit_entry_scale(emit, "quantize/scales", entries, by_entry),
-                tare_emit_entry_zero_point(emit, "quantize/zero_points", entries, by_entry), params),
+            .integer = tare_emit_quantize_by(emit, real, scale, zero_point, params),
         };
         TARE_TRY(emit->status);
         TARE_TRY(tare_quant_add_shared(&shared, work, &made));

@@ -1,5 +1,5 @@
 /* Runs the compiler as a child process. */
-#include "workflow/tpu_compiler.h"
+#include "workflow/check/tpu_compiler.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/output.h"

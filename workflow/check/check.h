@@ -1,7 +1,7 @@
-/* What a model costs on a TPU, by Google's compiler where it is installed (workflow/tpu_compiler.h), otherwise by the
+/* What a model costs on a TPU, by Google's compiler where it is installed (workflow/check/tpu_compiler.h), otherwise by the
  * estimate of tpu/cost/fused.h: the work of tare check. */
-#ifndef TARE_WORKFLOW_CHECK_H
-#define TARE_WORKFLOW_CHECK_H
+#ifndef TARE_WORKFLOW_CHECK_CHECK_H
+#define TARE_WORKFLOW_CHECK_CHECK_H
 
 #include "base/log.h"
 #include "graph/model.h"

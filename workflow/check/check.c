@@ -1,5 +1,5 @@
 /* Exports each computation on the TPU as a module, compiles them together, and reads what the compiler says. */
-#include "workflow/check.h"
+#include "workflow/check/check.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "convert/pipeline.h"
@@ -10,7 +10,7 @@
 #include "tpu/cost/fused.h"
 #include "tpu/detect_converted.h"
 #include "workflow/convert.h"
-#include "workflow/tpu_compiler.h"
+#include "workflow/check/tpu_compiler.h"
 
 #include <math.h>
 #include <stdlib.h>

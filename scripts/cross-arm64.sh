@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# cross-arm64.sh [--all]: builds for arm64 with Debian's cross compiler and runs the result under qemu: the unit tests of the kernels
+# (--all: of all modules), and the bundled example, whose calibration file, models and outputs must have the bytes that x86-64 gives
+# (--all: also models of TARE_TEST_DATA). No time is measured: qemu says nothing of one. Needs a build for x86-64 in build/.
+# The libraries of arm64 are unpacked into build-arm64/root; nothing is installed but the compiler and qemu. Where they cannot be
+# had: one line, and exit 0.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+. "$root/scripts/tests.sh"
+build=$root/build-arm64
+libraries=$build/root
+all=no
+[ "${1:-}" != --all ] || all=yes
+[ "$(uname -m)" = x86_64 ] || { echo "arm64: skipped, this is not an x86-64 machine"; exit 0; }
+[ -x "$root/build/tare" ] || { echo "cross-arm64.sh: build/tare is missing (cmake --preset release && cmake --build --preset release)" >&2; exit 1; }
+
+# ---- compiler and libraries ----
+
+packages=(libc6-dev libgcc-12-dev libprotobuf-c-dev zlib1g-dev libsnappy-dev libbrotli-dev libisal-dev libjansson-dev libjpeg-dev
+    libpng-dev libgif-dev libpcre2-dev libopenblas-dev libutf8proc2 libcmocka-dev)
+
+install_tools() {
+    local as_root=()
+    command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64-static >/dev/null && return
+    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+    echo "installing: gcc-aarch64-linux-gnu qemu-user-static"
+    "${as_root[@]}" apt-get update -qq &&
+        DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \
+            gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static >/dev/null
+}
+
+# An apt of its own state, so that the packages of this machine stay as they are: many -dev packages exist for one architecture only.
+unpack_libraries() {
+    local apt=$build/apt
+    [ ! -e "$libraries/complete" ] || return 0
+    rm -rf "$apt" "$libraries"
+    mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial" "$libraries"
+    : >"$apt/state/status"
+    cat >"$apt/apt.conf" <<CONF
+APT::Architecture "arm64";
+APT::Architectures { "arm64"; };
+APT::Sandbox::User "$(id -un)";
+APT::Install-Recommends "false";
+Dir::State "$apt/state";
+Dir::State::status "$apt/state/status";
+Dir::Cache "$apt/cache";
+CONF
+    APT_CONFIG=$apt/apt.conf apt-get update -qq || return
+    APT_CONFIG=$apt/apt.conf apt-get install -y -qq --download-only "${packages[@]}" >/dev/null || return
+    for package in "$apt"/cache/archives/*.deb; do
+        dpkg-deb -x "$package" "$libraries" || return
+    done
+    # What the installation of the package would link.
+    ln -sf openblas-pthread/libopenblas.so.0 "$libraries/usr/lib/aarch64-linux-gnu/libopenblas.so.0"
+    rm -rf "$apt"
+    touch "$libraries/complete"
+}
+
+if ! install_tools 2>/dev/null || ! unpack_libraries; then
+    echo "arm64: skipped, the packages cannot be had"
+    exit 0
+fi
+
+# ---- build ----
+
+configure build-arm64 -DCMAKE_BUILD_TYPE=Release -DTARE_MPI=OFF -DTARE_ARM64_ROOT="$libraries" \
+    -DCMAKE_TOOLCHAIN_FILE="$root/cmake/aarch64-linux-gnu.cmake"
+if [ $all = yes ]; then
+    modules=(base proto datasets graph interpreter calib quant tpu convert eval workflow)
+    cmake --build "$build" --target tare "${modules[@]/#/test_}"
+    # What is left out starts programs, which needs an emulator that the kernel knows.
+    ctest --test-dir "$build" --output-on-failure -j "$(nproc)" -L quick -R "^($(IFS='|' && echo "${modules[*]}"))/" -E '^interpreter/kernels/cpu$'
+else
+    cmake --build "$build" --target tare test_interpreter
+    ctest --test-dir "$build" --output-on-failure -j "$(nproc)" -R '^interpreter/kernels/' -E '^interpreter/kernels/cpu$'
+fi
+
+# ---- the same bytes ----
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+arm64() { qemu-aarch64-static -L "$libraries" "$build/tare" "$@"; }
+x86_64() { "$root/build/tare" "$@"; }
+
+# example TARE MODEL SAMPLES RECORDS: writes calibration, models and outputs into the current folder.
+example() {
+    local tare=$1 model=$2 samples=$3 records=$4 method
+    run() { "$tare" run "$1" --data "$records" --limit 50 --output-dir "$2" --quiet >/dev/null; }
+    "$tare" calibrate "$model" --data "$samples" --limit 100 -o ranges.calib --quiet
+    run "$model" float.out
+    for method in static dynamic weight_only; do
+        "$tare" quantize "$model" $method --method $method --calibration ranges.calib --quiet 2>/dev/null
+        run $method $method.out
+    done
+    "$tare" convert static converted --tpu_functions auto --quiet >/dev/null
+    run converted converted.out
+    "$tare" convert "$model" bfloat16 --tpu_functions auto --quiet >/dev/null
+    run bfloat16 bfloat16.out
+}
+
+compare() { # NAME MODEL SAMPLES RECORDS
+    local side
+    for side in arm64 x86_64; do
+        mkdir -p "$work/$side/$1"
+        (cd "$work/$side/$1" && example $side "$2" "$3" "$4")
+    done
+    diff -rq "$work/arm64/$1" "$work/x86_64/$1" || { echo "cross-arm64.sh: $1 differs between arm64 and x86-64" >&2; exit 1; }
+    echo "$1: $(find "$work/arm64/$1" -type f | wc -l) files with the same bytes as x86-64's"
+}
+
+glyphs=$root/examples/glyphs
+compare glyphs "$glyphs/saved_model" "$glyphs/calibration.tfrecord.gz" "$glyphs/eval.tfrecord.gz"
+if [ $all = yes ] && [ -n "${TARE_TEST_DATA:-}" ]; then
+    for task in heart-failure kws digits-vespa-mnist tfx-iris-keras sms-spam rongo-lstm; do
+        folder=$TARE_TEST_DATA/tasks/$task model=$TARE_TEST_DATA/tasks/$task/saved_model
+        [ -e "$model" ] || model=$(sed -n 's/.*\(models\/[a-z0-9_-]*\).*/\1/p' "$folder/README.md" | head -1)
+        [ -e "$model" ] || model=$TARE_TEST_DATA/$model
+        compare "$task" "$model" "$folder/calibration.tfrecord.gz" "$folder/eval.tfrecord.gz"
+    done
+fi
