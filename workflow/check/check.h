@@ -1,5 +1,5 @@
-/* What a model costs on a TPU, by Google's compiler where it is installed (workflow/check/tpu_compiler.h), otherwise by the
- * estimate of tpu/cost/fused.h: the work of tare check. */
+/* What a model costs on a TPU, by Google's compiler where it is installed (workflow/check/tpu_compiler.h), otherwise by
+ * the estimate of tpu/cost/fused.h: the work of tare check. */
 #ifndef TARE_WORKFLOW_CHECK_CHECK_H
 #define TARE_WORKFLOW_CHECK_CHECK_H
 

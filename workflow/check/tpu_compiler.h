@@ -1,6 +1,7 @@
 /* Google's TPU compiler, which compiles for any chip without one. It is part of jax[tpu]: a Python with these packages
- * runs workflow/check/tpu_compiler.py. The environment variable TARE_TPU_COMPILER names another one than python3, or another
- * program: it is called with a chip and files of modules, and prints a JSON object for each (the script documents it).
+ * runs workflow/check/tpu_compiler.py. The environment variable TARE_TPU_COMPILER names another one than python3, or
+ * another program: it is called with a chip and files of modules, and prints a JSON object for each (the script
+ * documents it).
  */
 #ifndef TARE_WORKFLOW_CHECK_TPU_COMPILER_H
 #define TARE_WORKFLOW_CHECK_TPU_COMPILER_H
