@@ -118,14 +118,29 @@ static struct tare_edge emit_integer_product(struct tare_emit *emit, const struc
     return tare_emit_product(emit, &padded, x, w, TARE_DT_INT32);
 }
 
+/* bias - zero_point * sum in one constant, which a TPU adds in one step; modulo 2^32, as the two steps would. */
+static struct tare_edge emit_bias_and_offset(struct tare_emit *emit, struct tare_arena *arena,
+                                             const struct tare_quant_layer *layer, const struct factors *factors) {
+    const int32_t *bias = tare_quant_bias_integers(arena, layer, factors->exact);
+    int32_t *values = tare_quant_weight_sums(arena, layer);
+    if (!bias || !values) return no_memory(emit);
+    for (int64_t c = 0; c < layer->product.columns; c++)
+        values[c] = (int32_t)(bias[c] - (int64_t)layer->left_params.zero_point * values[c]);
+    return tare_emit_channel_ints(emit, "bias", layer, values);
+}
+
 /* The accumulators of a layer with constant weight, with zero-point correction and bias. */
 static struct tare_edge emit_sums(struct tare_emit *emit, struct tare_quant_work *work, struct tare_quant_layer *layer,
                                   struct tare_edge x, const struct factors *factors) {
     struct tare_edge sums = emit_integer_product(emit, layer, x, tare_emit_weight(emit, layer));
-    if (layer->entries ? tare_quant_has_zero_point(layer->entries, layer->entries->left)
-                       : layer->left_params.zero_point != 0)
-        sums = tare_emit_binary(emit, "Sub", "sub_offset", sums, emit_offset(emit, work->arena, layer));
-    if (layer->bias || layer->bias_real)
+    const bool has_bias = layer->bias || layer->bias_real;
+    const bool shifts = layer->entries ? tare_quant_has_zero_point(layer->entries, layer->entries->left)
+                                       : layer->left_params.zero_point != 0;
+    if (has_bias && shifts && !layer->entries && tare_quant_channels(&layer->product) == layer->product.columns)
+        return tare_emit_binary(emit, "AddV2", "add_bias", sums,
+                                emit_bias_and_offset(emit, work->arena, layer, factors));
+    if (shifts) sums = tare_emit_binary(emit, "Sub", "sub_offset", sums, emit_offset(emit, work->arena, layer));
+    if (has_bias)
         sums = tare_emit_binary(emit, "AddV2", "add_bias", sums, emit_bias(emit, work->arena, layer, factors));
     return sums;
 }
