@@ -48,6 +48,12 @@ rm -rf quantized
 "$tare" inspect module.mlirbc --functions >out || fail "inspect --functions: $?"
 [ "$(grep -c 'stablehlo.convolution.*xi8>, tensor.*xi8>) -> tensor.*xi32>' out)" -ge 6 ] || fail "no products of 8-bit integers: $(grep convolution out)"
 
+# Activations of 16 bits: bytes of integers, by shifts.
+rm -rf wide
+"$tare" quantize "$model" wide --activation-bits 16 --calibration c.calib --quiet 2>/dev/null || fail "quantize --activation-bits 16: $?"
+export_all wide
+same wide 0
+
 # A converted model, batched: the whole signature without its placement, or its computation on the TPU.
 "$tare" convert quantized converted --tpu_functions auto --quiet --converter_options_string 'bfloat16_optimization: DISABLED
     batch_options { num_batch_threads: 1 max_batch_size: 8 batch_timeout_micros: 10 allowed_batch_sizes: 8 }' >/dev/null || fail "convert: $?"

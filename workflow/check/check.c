@@ -209,6 +209,12 @@ static tare_status compile(struct check *c) {
     tare_status status = tare_tpu_compiler_open(&compiler);
     for (size_t i = 1; i <= out->n_parts && status == TARE_OK; i++)
         status = export_part(c, &compiler, i);
+    if (status == TARE_UNSUPPORTED) { /* StableHLO has no form of it: the estimate stays */
+        out->why = tare_arena_strdup(&out->arena, tare_error_text());
+        tare_error_clear();
+        tare_tpu_compiler_close(&compiler);
+        return out->why ? TARE_OK : TARE_NO_MEMORY;
+    }
     if (status == TARE_OK)
         status =
             tare_tpu_compiler_run(&results, &out->why, &compiler, tare_tpu_chips[c->request->chip].name, out->n_parts);

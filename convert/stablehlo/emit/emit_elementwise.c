@@ -232,18 +232,30 @@ static tare_build_value broadcast_in(struct tare_emit *emit, const struct tare_n
 }
 
 static tare_status emit_binary(struct tare_emit *emit, const struct tare_node *node, const void *name) {
-    return tare_emit_set(emit, node, 0,
-                         tare_build_binary(B, name, broadcast_in(emit, node, 0), broadcast_in(emit, node, 1)));
+    const tare_build_value b = broadcast_in(emit, node, 1), a = broadcast_in(emit, node, 0);
+    return tare_emit_set(emit, node, 0, tare_build_binary(B, name, a, b));
+}
+
+/* Amounts beyond the width shift by all bits but one. */
+static tare_status emit_shift(struct tare_emit *emit, const struct tare_node *node, const void *left) {
+    const tare_build_value b = broadcast_in(emit, node, 1), a = broadcast_in(emit, node, 0);
+    const tare_build_value most = number_like(emit, b, (double)tare_dtype_size(tare_emit_out_dtype(node, 0)) * 8 - 1);
+    const tare_build_value least = number_like(emit, b, 0);
+    const tare_build_value by = tare_build_binary(B, "maximum", tare_build_binary(B, "minimum", b, most), least);
+    const char *name = left                                                      ? "shift_left"
+                       : a && tare_shlo_kind_is_unsigned(a->type->element->kind) ? "shift_right_logical"
+                                                                                 : "shift_right_arithmetic";
+    return tare_emit_set(emit, node, 0, tare_build_binary(B, name, a, by));
 }
 
 static tare_status emit_compare(struct tare_emit *emit, const struct tare_node *node, const void *direction) {
-    return tare_emit_set(emit, node, 0,
-                         tare_build_compare(B, direction, broadcast_in(emit, node, 0), broadcast_in(emit, node, 1)));
+    const tare_build_value b = broadcast_in(emit, node, 1), a = broadcast_in(emit, node, 0);
+    return tare_emit_set(emit, node, 0, tare_build_compare(B, direction, a, b));
 }
 
 static tare_status emit_squared_difference(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
-    const tare_build_value difference =
-        tare_build_binary(B, "subtract", broadcast_in(emit, node, 0), broadcast_in(emit, node, 1));
+    const tare_build_value b = broadcast_in(emit, node, 1), a = broadcast_in(emit, node, 0);
+    const tare_build_value difference = tare_build_binary(B, "subtract", a, b);
     (void)arg;
     return tare_emit_set(emit, node, 0, tare_build_binary(B, "multiply", difference, difference));
 }
@@ -407,7 +419,8 @@ const struct tare_emit_row tare_emit_elementwise[] = {
     { "BitwiseAnd", emit_binary, "and" },
     { "BitwiseOr", emit_binary, "or" },
     { "BitwiseXor", emit_binary, "xor" },
-    { "LeftShift", emit_binary, "shift_left" },
+    { "LeftShift", emit_shift, "left" },
+    { "RightShift", emit_shift, NULL },
     { "Equal", emit_compare, "EQ" },
     { "NotEqual", emit_compare, "NE" },
     { "Less", emit_compare, "LT" },
