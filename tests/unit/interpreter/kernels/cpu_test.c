@@ -59,6 +59,9 @@ static bool machine_has(int level) {
                                          "avx2 fma avx512f avx512bw avx512vl avx512dq",
                                          "avx2 fma avx512f avx512bw avx512vl avx512dq avx512_vnni",
                                          "avx2 fma avx512f avx512bw avx512vl avx512dq avx512_vnni amx_tile amx_int8" };
+#if !defined(__x86_64__)
+    return level == TARE_CPU_PLAIN; /* the flags may be those of the machine that emulates this one */
+#endif
     return has_flags(lists[level]) && (level != TARE_CPU_AMX || may_use_tiles());
 }
 
