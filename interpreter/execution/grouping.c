@@ -66,14 +66,15 @@ static bool unary_piece(struct tare_step_stages *piece, const struct tare_node *
     static const struct {
         const char *op;
         enum tare_stage_code code;
-    } ops[] = { { "Relu", TARE_STAGE_RELU },
-                { "Relu6", TARE_STAGE_RELU6 },
-                { "Round", TARE_STAGE_ROUND },
-                { "Rint", TARE_STAGE_ROUND },
-                { "Floor", TARE_STAGE_FLOOR } };
+    } ops[] = { { "Relu", TARE_STAGE_RELU },  { "Relu6", TARE_STAGE_RELU6 }, { "Round", TARE_STAGE_ROUND },
+                { "Rint", TARE_STAGE_ROUND }, { "Floor", TARE_STAGE_FLOOR }, { "Neg", TARE_STAGE_NEG },
+                { "Exp", TARE_STAGE_EXP },    { "Tanh", TARE_STAGE_TANH },   { "Sigmoid", TARE_STAGE_SIGMOID },
+                { "Erf", TARE_STAGE_ERF },    { "Erfc", TARE_STAGE_ERFC } };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         if (strcmp(node->op, ops[i].op) != 0) continue;
-        if (!tare_lane_is_float(type)) return false;
+        /* ops on bfloat16 compute elementary functions by the C library */
+        if (!tare_lane_is_float(type) || (tare_stage_is_elementary(ops[i].code) && type != TARE_LANE_FLOAT))
+            return false;
         put(piece, ops[i].code);
         put_narrowing(piece, type);
         return true;
@@ -219,6 +220,22 @@ static int operand_of(const struct finder *f, struct tare_step_group *group, int
     return operand;
 }
 
+static bool has_elementary(const struct tare_expression_branch *branch) {
+    for (int i = 0; i < branch->n_stages; i++)
+        if (tare_stage_is_elementary(branch->stages[i].code)) return true;
+    return false;
+}
+
+/* An elementary function is often computed of fewer values than the next step has, such as the gate of each channel,
+ * and shapes are not known here. So the chain goes on after it only with operands that are constant or are made of the
+ * chain's own source, as those of x * sigmoid(x) and of the forms of GELU. */
+static bool is_of_source(const struct tare_step_group *group, int operand) {
+    const struct tare_expression *expression = &group->expression;
+    const int source = expression->branches[0].source, b = expression->branch_of[operand];
+    const int from = b ? expression->branches[b].source : operand;
+    return group->values[from] < 0 || (source >= 0 && group->values[from] == group->values[source]);
+}
+
 /* Extends the main pipeline from the value in `slot` as far as possible; returns the slot of the result. */
 static int extend(const struct finder *f, struct tare_step_group *group, int slot) {
     struct tare_expression_branch *branch = &group->expression.branches[0];
@@ -231,7 +248,9 @@ static int extend(const struct finder *f, struct tare_step_group *group, int slo
         if (!tare_plan_stages_of(&piece, step, main)) return slot;
         const struct tare_step_group before = *group;
         const int operand = piece.operand < 0 ? 0 : operand_of(f, group, step->inputs[1 - main]);
-        if (operand < 0 || !append(group, branch, &piece, operand, user)) {
+        const bool fits =
+            operand >= 0 && (piece.operand < 0 || !has_elementary(branch) || is_of_source(group, operand));
+        if (!fits || !append(group, branch, &piece, operand, user)) {
             *group = before;
             return slot;
         }

@@ -15,26 +15,35 @@ TARE_ALWAYS_INLINE float power_of_two(int32_t exponent) {
 
 /* exp(x) = 2^k exp(r), |r| <= log(2)/2. Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits; 2^k
  * is multiplied in halves, so that results below the normal range are rounded once. */
-TARE_ALWAYS_INLINE float exp_one(float x) {
-    const float magic = 0x1.8p23f;
-    float t = x > 89.0f ? 89.0f : x;
-    t = t < -104.0f ? -104.0f : t;
-    const float shifted = t * 0x1.715476p0f + magic;
-    const float k = shifted - magic;
-    float r = t - k * 0x1.63p-1f; /* nine bits: k times it is exact */
-    r = r - k * -0x1.bd0106p-13f;
+#define EXP_MAGIC 0x1.8p23f
+#define EXP_PER_LOG 0x1.715476p0f
+#define EXP_LOG_HIGH 0x1.63p-1f /* nine bits: k times it is exact */
+#define EXP_LOG_LOW -0x1.bd0106p-13f
+
+/* factor * 2^k exp(r), k in the low bits of `shifted` */
+TARE_ALWAYS_INLINE float exp_reduced(float r, float shifted, float factor) {
     float p = 0x1.9f081p-13f;
     p = p * r + 0x1.6d8dbp-10f;
     p = p * r + 0x1.111272p-7f;
     p = p * r + 0x1.55548ep-5f;
     p = p * r + 0x1.555554p-3f;
     p = p * r + 0.5f;
-    const float y = 1.0f + (r + r * r * p);
+    const float y = (1.0f + (r + r * r * p)) * factor;
     uint32_t bits;
     memcpy(&bits, &shifted, sizeof bits);
     const int32_t whole = (int32_t)(((bits & 0x1ffu) ^ 0x100u) - 0x100u); /* low nine bits with their sign */
     const int32_t half = whole >> 1;
     return y * power_of_two(half) * power_of_two(whole - half);
+}
+
+TARE_ALWAYS_INLINE float exp_one(float x) {
+    float t = x > 89.0f ? 89.0f : x;
+    t = t < -104.0f ? -104.0f : t;
+    const float shifted = t * EXP_PER_LOG + EXP_MAGIC;
+    const float k = shifted - EXP_MAGIC;
+    float r = t - k * EXP_LOG_HIGH;
+    r = r - k * EXP_LOG_LOW;
+    return exp_reduced(r, shifted, 1.0f);
 }
 
 TARE_ALWAYS_INLINE float tanh_one(float x) {
@@ -56,9 +65,8 @@ TARE_ALWAYS_INLINE float sigmoid_one(float x) {
     return top / (1.0f + z);
 }
 
-TARE_ALWAYS_INLINE float erf_one(float x) {
-    const float size = fabsf(x);
-    const float a = size > 3.95f ? 3.95f : size; /* from 3.92 on the result is 1 */
+/* erf(a), 0 <= a < 1 */
+TARE_ALWAYS_INLINE float erf_near(float a) {
     const float u = a * a;
     float p = 0x1.496a3p-14f;
     p = p * u + -0x1.a3f7p-11f;
@@ -67,8 +75,13 @@ TARE_ALWAYS_INLINE float erf_one(float x) {
     p = p * u + 0x1.ce2cf8p-4f;
     p = p * u + -0x1.81273ep-2f;
     p = p * u + 0x1.06eba8p-3f; /* the slope 2 / sqrt(pi) less 1 */
-    const float near = a + a * p;
-    float q = 0x1.6c066cp-16f; /* -log(erfc(a)) */
+    return a + a * p;
+}
+
+TARE_ALWAYS_INLINE float erf_one(float x) {
+    const float size = fabsf(x);
+    const float a = size > 3.95f ? 3.95f : size; /* from 3.92 on the result is 1 */
+    float q = 0x1.6c066cp-16f;                   /* -log(erfc(a)) */
     q = q * a + -0x1.ceeadp-12f;
     q = q * a + 0x1.1398fp-8f;
     q = q * a + -0x1.9d0bcep-6f;
@@ -77,7 +90,38 @@ TARE_ALWAYS_INLINE float erf_one(float x) {
     q = q * a + 0x1.212c2cp+0f;
     q = q * a + -0x1.8b3e2ap-13f;
     const float far = 1.0f - exp_one(-q);
-    return copysignf(a < 1.0f ? near : far, x);
+    return copysignf(a < 1.0f ? erf_near(a) : far, x);
+}
+
+/* erfc(a) = exp(-a^2) f(a) / (1 + 2 a), where f is a polynomial in (a - 2) / (a + 2). a^2 is the exact square of its
+ * leading twelve bits and a rest, of which exp takes both. */
+TARE_ALWAYS_INLINE float erfc_one(float x) {
+    const float size = fabsf(x);
+    const float a = size > 10.5f ? 10.5f : size; /* from 10.1 on the result is 0 */
+    uint32_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    bits &= 0xfffff000u;
+    float head;
+    memcpy(&head, &bits, sizeof head);
+    const float shifted = a * a * -EXP_PER_LOG + EXP_MAGIC;
+    const float k = shifted - EXP_MAGIC;
+    float r = -(head * head) - k * EXP_LOG_HIGH;
+    r = r - k * EXP_LOG_LOW;
+    r = r - (a - head) * (a + head);
+    const float q = (a - 2.0f) / (a + 2.0f);
+    float p = -0x1.ac9bdcp-12f;
+    p = p * q + -0x1.44a9ccp-10f;
+    p = p * q + 0x1.5b0e3ap-10f;
+    p = p * q + 0x1.1b334cp-7f;
+    p = p * q + -0x1.083f62p-7f;
+    p = p * q + -0x1.bc13cep-5f;
+    p = p * q + 0x1.4ffc9cp-3f;
+    p = p * q + -0x1.5407f8p-3f;
+    p = p * q + -0x1.7bf61ep-4f;
+    p = p * q + 0x1.46e80ep+0f;
+    const float upper = exp_reduced(r, shifted, p / (1.0f + 2.0f * a));
+    const float far = x < 0.0f ? 2.0f - upper : upper;
+    return a < 0.5f ? 1.0f - copysignf(erf_near(a), x) : far;
 }
 
 #define LOOP(name, function, target)                                                                                   \
@@ -91,11 +135,11 @@ TARE_ALWAYS_INLINE float erf_one(float x) {
     LOOP(tanh_##level, tanh_one, target)                                                                               \
     LOOP(sigmoid_##level, sigmoid_one, target)                                                                         \
     LOOP(erf_##level, erf_one, target)                                                                                 \
+    LOOP(erfc_##level, erfc_one, target)                                                                               \
     static void (*const level##_loops[])(float *, const float *, int64_t) = {                                          \
-        [TARE_ELEMENTARY_EXP] = exp_##level,                                                                           \
-        [TARE_ELEMENTARY_TANH] = tanh_##level,                                                                         \
-        [TARE_ELEMENTARY_SIGMOID] = sigmoid_##level,                                                                   \
-        [TARE_ELEMENTARY_ERF] = erf_##level,                                                                           \
+        [TARE_ELEMENTARY_EXP] = exp_##level,         [TARE_ELEMENTARY_TANH] = tanh_##level,                            \
+        [TARE_ELEMENTARY_SIGMOID] = sigmoid_##level, [TARE_ELEMENTARY_ERF] = erf_##level,                              \
+        [TARE_ELEMENTARY_ERFC] = erfc_##level,                                                                         \
     };
 
 LOOPS(plain, )
@@ -133,4 +177,7 @@ void tare_sigmoid_floats(float *to, const float *from, int64_t count) {
 }
 void tare_erf_floats(float *to, const float *from, int64_t count) {
     tare_elementary_at(tare_cpu_level(), TARE_ELEMENTARY_ERF, to, from, count);
+}
+void tare_erfc_floats(float *to, const float *from, int64_t count) {
+    tare_elementary_at(tare_cpu_level(), TARE_ELEMENTARY_ERFC, to, from, count);
 }

@@ -23,6 +23,10 @@ bool tare_lane_is_float(enum tare_lane_type type) {
     return type == TARE_LANE_FLOAT || type == TARE_LANE_BFLOAT16;
 }
 
+bool tare_stage_is_elementary(enum tare_stage_code code) {
+    return code >= TARE_STAGE_EXP && code < TARE_STAGE_EXP + TARE_ELEMENTARY_COUNT;
+}
+
 /* ---- plain ---- */
 
 union tare_lane tare_lane_load(const void *from, enum tare_lane_type type, int64_t at) {
@@ -88,6 +92,11 @@ static float quotient_floor(const struct tare_stage *stage, float x) {
     return floorf(x / stage->divisor + stage->add + 0.5f);
 }
 
+static float elementary(enum tare_stage_code code, float x) {
+    tare_elementary_at(TARE_CPU_PLAIN, (enum tare_elementary)(code - TARE_STAGE_EXP), &x, &x, 1);
+    return x;
+}
+
 static float float_stage(const struct tare_stage *stage, float x, float y) {
     switch (stage->code) {
     case TARE_STAGE_ADD:
@@ -116,6 +125,14 @@ static float float_stage(const struct tare_stage *stage, float x, float y) {
         return tare_round_half_even_f(x);
     case TARE_STAGE_FLOOR:
         return floorf(x);
+    case TARE_STAGE_NEG:
+        return -x;
+    case TARE_STAGE_EXP:
+    case TARE_STAGE_TANH:
+    case TARE_STAGE_SIGMOID:
+    case TARE_STAGE_ERF:
+    case TARE_STAGE_ERFC:
+        return elementary(stage->code, x);
     case TARE_STAGE_BFLOAT16:
         return tare_float_from_bfloat16(tare_bfloat16_from_float(x));
     case TARE_STAGE_QUANTIZE_QUOTIENT:

@@ -7,7 +7,7 @@
 #ifndef TARE_INTERPRETER_KERNELS_PIPELINE_H
 #define TARE_INTERPRETER_KERNELS_PIPELINE_H
 
-#include "interpreter/kernels/cpu.h"
+#include "interpreter/kernels/elementary.h"
 #include "interpreter/kernels/value_range.h"
 
 #include <stdbool.h>
@@ -50,6 +50,12 @@ enum tare_stage_code {
     TARE_STAGE_RELU6,
     TARE_STAGE_ROUND, /* half to even */
     TARE_STAGE_FLOOR,
+    TARE_STAGE_NEG,
+    TARE_STAGE_EXP, /* elementary.h, in its order */
+    TARE_STAGE_TANH,
+    TARE_STAGE_SIGMOID,
+    TARE_STAGE_ERF,
+    TARE_STAGE_ERFC,
     TARE_STAGE_BFLOAT16,        /* rounds to bfloat16 */
     TARE_STAGE_TO_INT,          /* cast-float-to-int */
     TARE_STAGE_QUANTIZE,        /* ADD, MAXIMUM, MINIMUM and ROUND with the operands add, low and high */
@@ -115,6 +121,8 @@ void tare_pipeline_set_bounds(struct tare_stage *stage, float least, float most)
 size_t tare_lane_size(enum tare_lane_type type);
 /* True if lanes of this type are float. */
 bool tare_lane_is_float(enum tare_lane_type type);
+/* True for a stage that computes one of the functions of elementary.h. */
+bool tare_stage_is_elementary(enum tare_stage_code code);
 
 /* ---- for the variants only ---- */
 

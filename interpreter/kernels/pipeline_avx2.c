@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #define TARGET TARE_TARGET_AVX2
+#define LEVEL TARE_CPU_AVX2
 #define RUN tare_pipeline_avx2
 typedef __m256 vec;
 typedef __m256i ivec;
@@ -30,6 +31,7 @@ FUNCTION(ivec, sign_extend, (ivec x, int bits), _mm256_srai_epi32(_mm256_slli_ep
 FUNCTION(ivec, and_int, (ivec x, ivec y), _mm256_and_si256(x, y))
 /* the sign bit of x, and y */
 FUNCTION(ivec, sign_or, (ivec x, ivec y), _mm256_or_si256(_mm256_and_si256(x, _mm256_set1_epi32(INT32_MIN)), y))
+FUNCTION(ivec, xor_int, (ivec x, ivec y), _mm256_xor_si256(x, y))
 FUNCTION(ivec, add_int, (ivec x, ivec y), _mm256_add_epi32(x, y))
 FUNCTION(ivec, sub_int, (ivec x, ivec y), _mm256_sub_epi32(x, y))
 FUNCTION(ivec, mul_int, (ivec x, ivec y), _mm256_mullo_epi32(x, y))

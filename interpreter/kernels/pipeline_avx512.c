@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #define TARGET TARE_TARGET_AVX512
+#define LEVEL TARE_CPU_AVX512
 #define RUN tare_pipeline_avx512
 typedef __m512 vec;
 typedef __m512i ivec;
@@ -32,6 +33,7 @@ FUNCTION(ivec, sign_extend, (ivec x, unsigned bits), _mm512_srai_epi32(_mm512_sl
 FUNCTION(ivec, and_int, (ivec x, ivec y), _mm512_and_si512(x, y))
 /* the sign bit of x, and y */
 FUNCTION(ivec, sign_or, (ivec x, ivec y), _mm512_ternarylogic_epi32(_mm512_set1_epi32(INT32_MIN), x, y, 0xea))
+FUNCTION(ivec, xor_int, (ivec x, ivec y), _mm512_xor_si512(x, y))
 FUNCTION(ivec, add_int, (ivec x, ivec y), _mm512_add_epi32(x, y))
 FUNCTION(ivec, sub_int, (ivec x, ivec y), _mm512_sub_epi32(x, y))
 FUNCTION(ivec, mul_int, (ivec x, ivec y), _mm512_mullo_epi32(x, y))

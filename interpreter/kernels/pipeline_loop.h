@@ -94,6 +94,18 @@ TARE_ALWAYS_INLINE TARGET ivec quantized_bounded(vec x, const struct quotient *b
 #define IY as_ivec(Y)
 #define IX as_ivec(x[j])
 
+/* The lanes pass through memory, because the functions are loops of their own. */
+static TARGET void run_elementary(vec x[VECTORS], enum tare_stage_code code) {
+    _Alignas(64) float lanes[VECTORS * LANES];
+    TARE_UNROLL
+    for (int j = 0; j < VECTORS; j++)
+        store_vec(lanes + j * LANES, x[j]);
+    tare_elementary_at(LEVEL, (enum tare_elementary)(code - TARE_STAGE_EXP), lanes, lanes, VECTORS * LANES);
+    TARE_UNROLL
+    for (int j = 0; j < VECTORS; j++)
+        x[j] = load_vec(lanes + j * LANES);
+}
+
 TARE_ALWAYS_INLINE TARGET void run_stage(vec x[VECTORS], const struct tare_stage *stage, int64_t at) {
     const float *operand = !stage->operand ? NULL : (const float *)stage->operand + at;
     switch (stage->code) {
@@ -141,6 +153,15 @@ TARE_ALWAYS_INLINE TARGET void run_stage(vec x[VECTORS], const struct tare_stage
         EACH(round_vec(x[j]));
     case TARE_STAGE_FLOOR:
         EACH(floor_vec(x[j]));
+    case TARE_STAGE_NEG:
+        EACH(as_vec(xor_int(IX, set_int(INT32_MIN))));
+    case TARE_STAGE_EXP:
+    case TARE_STAGE_TANH:
+    case TARE_STAGE_SIGMOID:
+    case TARE_STAGE_ERF:
+    case TARE_STAGE_ERFC:
+        run_elementary(x, stage->code);
+        break;
     case TARE_STAGE_BFLOAT16:
         EACH(round_bfloat16(x[j]));
     case TARE_STAGE_TO_INT:

@@ -1,5 +1,5 @@
-/* Element-wise ops with one operand. Elementary functions call the C library; float Exp, Tanh, Sigmoid and Erf have
- * vectorized kernels (interpreter/kernels/elementary.h), and the library's functions as reference kernels. */
+/* Element-wise ops with one operand. Elementary functions call the C library; float Exp, Tanh, Sigmoid, Erf and
+ * Erfc have vectorized kernels (interpreter/kernels/elementary.h), and the library's functions as reference kernels. */
 #include "interpreter/kernels/elementary.h"
 #include "interpreter/kernels/special/special.h"
 #include "interpreter/ops/support/elementwise.h"
@@ -171,6 +171,8 @@ static const struct unary sigmoid_op = { .loops = { TARE_BY_FLOATS(sigmoid), TAR
                                          .fast = tare_sigmoid_floats };
 TARE_LOOP1_FLOATS(erf, erf(x))
 static const struct unary erf_op = { .loops = { TARE_BY_FLOATS(erf) }, .fast = tare_erf_floats };
+TARE_LOOP1_FLOATS(erfc, erfc(x))
+static const struct unary erfc_op = { .loops = { TARE_BY_FLOATS(erfc) }, .fast = tare_erfc_floats };
 
 #define IN_DOUBLE(name, function)                                                                                      \
     TARE_LOOP1(name##_f32, float, float, TARE_SAME, TARE_SAME, function((double)x))                                    \
@@ -179,7 +181,6 @@ static const struct unary erf_op = { .loops = { TARE_BY_FLOATS(erf) }, .fast = t
     TARE_LOOP1(name##_bf16, uint16_t, uint16_t, tare_float_from_bfloat16, tare_bfloat16_from_float,                    \
                (float)function((double)x))                                                                             \
     static const struct unary name##_op = { .loops = { TARE_BY_FLOATS(name) } };
-IN_DOUBLE(erfc, erfc)
 IN_DOUBLE(erfinv, tare_erfinv)
 IN_DOUBLE(ndtri, tare_ndtri)
 IN_DOUBLE(lgamma, tare_lgamma)
@@ -260,7 +261,7 @@ const struct tare_op tare_ops_unary[] = {
     ROW("Atanh", atanh_op, FLOATS ", complex64, complex128"),
     FAST_ROW_WITH("Sigmoid", sigmoid_op, FLOATS ", complex64, complex128", TARE_OP_PROBABILITY),
     FAST_ROW("Erf", erf_op, FLOATS),
-    ROW("Erfc", erfc_op, FLOATS),
+    FAST_ROW("Erfc", erfc_op, FLOATS),
     ROW("Erfinv", erfinv_op, FLOATS),
     ROW("Ndtri", ndtri_op, FLOATS),
     ROW("Lgamma", lgamma_op, FLOATS),

@@ -319,6 +319,52 @@ static void grouping__means_beside_another_reader_of_the_floats(void **unused) {
     compare(model, x, tare_shape_make(4, (int64_t)2, (int64_t)1, (int64_t)1, (int64_t)40), y);
 }
 
+static struct tare_edge quantized_ratio(struct tare_graph *g, struct tare_edge y) {
+    y = mini_node(g, "Div", "div", 2, y, mini_float(g, "scale", 0.02f));
+    y = mini_node(g, "AddV2", "add", 2, mini_node(g, "Round", "round", 1, y), mini_float(g, "zero_point", -3));
+    y = mini_node(g, "Maximum", "low", 2, y, mini_float(g, "least", -128));
+    y = mini_node(g, "Minimum", "high", 2, y, mini_float(g, "most", 127));
+    return layers_cast(g, "narrow", y, TARE_DT_INT8);
+}
+
+/* x sigmoid(x) and 0.5 x erfc(-x / sqrt(2)), and the quantization after them, are one pass. */
+static void grouping__activations_of_their_own_argument(void **unused) {
+    (void)unused;
+    for (int i = 0; i < 4; i++) {
+        const bool is_gelu = i / 2;
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_graph *g = model->main;
+        const struct tare_shape shape = tare_shape_make(2, (int64_t)70, (int64_t)33);
+        const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+        struct tare_edge y = is_gelu ? mini_node(g, "Mul", "ratio", 2, mini_node(g, "Neg", "neg", 1, x),
+                                                 mini_float(g, "root", 0.70710678f))
+                                     : x;
+        y = mini_node(g, is_gelu ? "Erfc" : "Sigmoid", "function", 1, y);
+        const struct tare_edge half = is_gelu ? mini_node(g, "Mul", "half", 2, x, mini_float(g, "h", 0.5f)) : x;
+        y = i % 2 ? mini_node(g, "Mul", "activation", 2, y, half) : mini_node(g, "Mul", "activation", 2, half, y);
+        if (i % 2) y = quantized_ratio(g, y);
+        assert_runs_without(model, x, shape, y, "function");
+        compare(model, x, shape, y);
+    }
+}
+
+/* A function of fewer values than the next step has: that step is a pass of its own, with the quantization. */
+static void grouping__gates(void **unused) {
+    (void)unused;
+    for (int64_t batch = 1; batch <= 3; batch += 2) {
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_graph *g = model->main;
+        const struct tare_shape shape = tare_shape_make(4, batch, (int64_t)5, (int64_t)1, (int64_t)40);
+        const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+        const struct tare_edge scale = mini_float(g, "factor", 3), relu = mini_node(g, "Relu", "relu", 1, x);
+        struct tare_node *mean = mini_open(g, "Max", "squeeze", 2, relu, mini_int(g, "axis", 1));
+        mini_ok(tare_node_set_bool(mean, "keep_dims", true));
+        struct tare_edge y = mini_node(g, "Mul", "scaled", 2, mini_done(mean), scale);
+        y = mini_node(g, "Mul", "gated", 2, relu, mini_node(g, "Sigmoid", "gate", 1, y));
+        compare(model, x, shape, quantized_ratio(g, y));
+    }
+}
+
 static void grouping__bfloat16_is_rounded_after_every_op(void **unused) {
     (void)unused;
     struct tare_graph_model *model = mini_model_new();
@@ -462,6 +508,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(grouping__means_are_quantized_in_their_own_step),
         cmocka_unit_test(grouping__means_of_bytes),
         cmocka_unit_test(grouping__means_beside_another_reader_of_the_floats),
+        cmocka_unit_test(grouping__activations_of_their_own_argument),
+        cmocka_unit_test(grouping__gates),
         cmocka_unit_test(grouping__bfloat16_is_rounded_after_every_op),
         cmocka_unit_test(grouping__product_of_higher_rank),
         cmocka_unit_test(grouping__other_operands_run_op_by_op),
