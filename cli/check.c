@@ -202,6 +202,17 @@ static json_t *check_json(const struct tare_check *check, const char *model, con
 
 /* ---- the command ---- */
 
+static void warn_of_missing_units(const struct tare_check *check, const char *model,
+                                  const struct check_options *options) {
+    const struct tare_tpu_chip *chip = &tare_tpu_chips[options->chip];
+    const struct tare_log log = tare_command_log(true);
+    double integers = 0;
+    for (size_t i = 0; i < check->n_parts; i++)
+        integers += check->parts[i].integer_macs;
+    if (integers > 0 && !(chip->int8_ops_second > 0))
+        tare_warn(&log, "%s: a Cloud TPU %s has no int8 units: integers save memory only", model, chip->name);
+}
+
 static tare_status check_model(struct tare_check *out, const char *path, const struct check_options *options) {
     const struct tare_check_request request = { .signature = options->signature,
                                                 .chip = options->chip,
@@ -213,6 +224,7 @@ static tare_status check_model(struct tare_check *out, const char *path, const s
     TARE_TRY(tare_command_load(&model, path));
     const tare_status status = tare_workflow_check(out, model, &request);
     tare_model_free(model);
+    if (status == TARE_OK) warn_of_missing_units(out, path, options);
     return status;
 }
 

@@ -4,14 +4,15 @@
 
 #include <stddef.h>
 
-enum { TARE_TPU_CHIPS = 7 };
+enum { TARE_TPU_CHIPS = 9 };
 
+/* A rate of 0: the chip has no units for products of this type, and computes them at its bfloat16 rate. */
 struct tare_tpu_chip {
     const char *name;
     double hbm_bytes;        /* of the chip */
     double hbm_bytes_second; /* bandwidth */
     double bf16_ops_second;  /* peak; a multiply-accumulate is two */
-    double int8_ops_second;  /* the bfloat16 peak where the chip is no faster with int8 */
+    double int8_ops_second, int4_ops_second, fp8_ops_second;
     const char *source;
     const char *unsourced; /* which of the figures the source does not state, and who does; NULL: it states all */
 };

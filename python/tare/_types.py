@@ -14,7 +14,7 @@ Granularity = Literal["per_tensor", "per_channel", "per_block:32", "per_block:64
 MetricName = Literal[
     "auto", "top1", "auc", "mae", "rmse", "r2", "iou", "pixel_accuracy", "sequence", "psnr", "ssim", "sqnr"
 ]
-Chip = Literal["v2", "v3", "v4", "v5e", "v5p", "v6e"]
+Chip = Literal["v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x", "8i", "8t"]
 
 
 class Setting(str):

@@ -65,6 +65,13 @@ grep -qE '^block5_pointwise +Conv2D +[0-9]+ %$' out || fail "ops of the estimate
 TARE_TPU_COMPILER=$work/missing "$tare" check "$model" | grep -F 'estimated: the command of TARE_TPU_COMPILER does not exist' >/dev/null || fail "a missing compiler"
 "$tare" check "$model" --estimate | grep -F 'estimated: --estimate' >/dev/null || fail "--estimate"
 
+
+# Integers on a chip that has no units for them are warned about, on another or without integers not.
+"$tare" quantize "$model" integers --method dynamic --quiet >/dev/null 2>&1 || fail "quantize: $?"
+"$tare" check integers --estimate --chip tpu7x 2>&1 >/dev/null | grep -F 'integers: a Cloud TPU tpu7x has no int8 units: integers save memory only' >/dev/null || fail "no warning of missing units"
+[ -z "$("$tare" check integers --estimate --chip v6e 2>&1 >/dev/null)" ] || fail "v6e has int8 units"
+[ -z "$("$tare" check "$model" --estimate --chip tpu7x 2>&1 >/dev/null)" ] || fail "a float model has no integers"
+
 expect 1 "the model has no signature 'other'" "$tare" check "$model" --signature other
 expect 2 "--chip" "$tare" check "$model" --chip v9
 expect 1 "TMPDIR" env TMPDIR="$work/nowhere" "$tare" check "$model"
