@@ -44,6 +44,14 @@ static bool are_rows(const struct tare_shape *rows, const struct tare_shape *sha
     return axis == rows->rank;
 }
 
+/* True if the first axes and the last one are those of `shape`, and the others have one element. */
+static bool are_records(const struct tare_shape *records, const struct tare_shape *shape) {
+    struct tare_shape rows = *records;
+    if (rows.rank != shape->rank || last_dim(&rows) != last_dim(shape)) return false;
+    rows.dims[rows.rank - 1] = 1;
+    return are_rows(&rows, shape);
+}
+
 /* The kind of an operand of a result of `shape`; false if it fits no kind. */
 static bool classify(struct tare_operand *operand, const struct tare_tensor *tensor, bool is_bias,
                      const struct tare_shape *shape) {
@@ -59,9 +67,11 @@ static bool classify(struct tare_operand *operand, const struct tare_tensor *ten
         operand->kind = TARE_OPERAND_VECTOR;
     else if (are_rows(&tensor->shape, shape))
         operand->kind = TARE_OPERAND_ROW;
+    else if (are_records(&tensor->shape, shape))
+        operand->kind = TARE_OPERAND_RECORD;
     else
         return false;
-    operand->run = elements_of(shape) / tensor->elements;
+    operand->run = elements_of(shape) / tensor->elements * (operand->kind == TARE_OPERAND_RECORD ? columns : 1);
     return true;
 }
 

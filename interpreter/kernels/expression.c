@@ -224,9 +224,22 @@ static const char *element(const struct tare_operand *operand, int64_t at) {
     return (const char *)operand->data + at * (int64_t)tare_lane_size(operand->type);
 }
 
+/* The lanes of a block of an operand with a vector for each record. */
+static const void *record_lanes(const struct tare_bound_expression *bound, int at, int64_t first, int64_t count) {
+    const struct tare_operand *operand = &bound->operands[at];
+    const int64_t columns = bound->columns;
+    for (int64_t i = 0, n; i < count; i += n) {
+        const int64_t row = (first + i) / operand->run, column = (first + i) % columns;
+        n = columns - column < count - i ? columns - column : count - i;
+        widen(bound->buffers[at] + i * LANE, element(operand, row * columns + column), operand->type, n);
+    }
+    return bound->buffers[at];
+}
+
 /* The lanes of a block, filled with the elements that it uses of an operand that has fewer than the result. */
 static const void *spread_lanes(const struct tare_bound_expression *bound, int at, int64_t first, int64_t count) {
     const struct tare_operand *operand = &bound->operands[at];
+    if (operand->kind == TARE_OPERAND_RECORD) return record_lanes(bound, at, first, count);
     const bool is_vector = operand->kind == TARE_OPERAND_VECTOR;
     const int64_t run = is_vector ? 1 : operand->run;
     wchar_t *lanes = (wchar_t *)(void *)bound->buffers[at]; /* filled by the C library's vector loops */

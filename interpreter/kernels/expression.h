@@ -1,7 +1,7 @@
 /* Element-wise expressions over arrays: a tree of pipelines (pipeline.h) whose operands are scalars, vectors along the
- * last dimension, values of rows, or arrays of the result's shape. A block of elements passes all pipelines while it is
- * in the first-level cache. The source of the main pipeline may be computed block by block by a matrix product or a
- * convolution, whose sums are then never stored as a whole. */
+ * last dimension, such vectors for each record, values of rows, or arrays of the result's shape. A block of elements
+ * passes all pipelines while it is in the first-level cache. The source of the main pipeline may be computed block by
+ * block by a matrix product or a convolution, whose sums are then never stored as a whole. */
 #ifndef TARE_INTERPRETER_KERNELS_EXPRESSION_H
 #define TARE_INTERPRETER_KERNELS_EXPRESSION_H
 
@@ -38,6 +38,7 @@ enum tare_operand_kind {
     TARE_OPERAND_ONE,    /* one element */
     TARE_OPERAND_VECTOR, /* `columns` elements, repeated */
     TARE_OPERAND_ROW,    /* an element for each `run` elements of the result */
+    TARE_OPERAND_RECORD, /* `columns` elements for each `run` elements of the result, repeated among them */
     TARE_OPERAND_ARRAY,  /* an element for each of the result */
 };
 
