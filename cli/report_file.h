@@ -5,7 +5,8 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 
-enum tare_report_kind { TARE_REPORT_UNKNOWN, TARE_REPORT_HTML, TARE_REPORT_JSON, TARE_REPORT_CSV };
+/* TARE_REPORT_JUNIT: .xml, of commands that judge several things (tare_report_check does not accept it). */
+enum tare_report_kind { TARE_REPORT_UNKNOWN, TARE_REPORT_HTML, TARE_REPORT_JSON, TARE_REPORT_CSV, TARE_REPORT_JUNIT };
 
 enum tare_report_kind tare_report_kind(const char *path);
 /* TARE_USAGE unless the name ends in .html, .json or .csv, or is NULL. */

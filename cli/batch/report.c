@@ -82,6 +82,9 @@ static tare_status write_report(const struct tare_batch_report *report, const ch
     case TARE_REPORT_CSV:
         tare_batch_csv(&text, report);
         break;
+    case TARE_REPORT_JUNIT:
+        tare_batch_junit(&text, report);
+        break;
     default:
         status = tare_batch_json(&text, report);
     }

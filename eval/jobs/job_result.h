@@ -68,6 +68,7 @@ void tare_batch_jobs(struct tare_strbuf *out, enum tare_report_form form,
 void tare_batch_table(struct tare_strbuf *out, const struct tare_batch_report *report);
 tare_status tare_batch_json(struct tare_strbuf *out, const struct tare_batch_report *report) TARE_WARN_UNUSED;
 void tare_batch_csv(struct tare_strbuf *out, const struct tare_batch_report *report);
+void tare_batch_junit(struct tare_strbuf *out, const struct tare_batch_report *report);
 /* One HTML page; it refers to nothing but the pages of the models, if results have any. */
 void tare_batch_html(struct tare_strbuf *out, const struct tare_batch_report *report);
 /* Number of jobs that are not TARE_JOB_DONE. */

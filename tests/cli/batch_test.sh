@@ -108,6 +108,19 @@ diff -r "$work/a/out" "$work/b/out" >"$work/diff" || fail "killed and resumed: o
 touch -d '2001-01-01' "$work/b/jobs.textproto.state/glyphs-static.json"
 "$tare" batch "$work/b/jobs.textproto" --resume --quiet --report "$work/b/report.csv" --json >"$work/b/report.json" 2>/dev/null
 grep -qE "^glyphs-static,done,.*,[0-9a-f]{32},$hash," <<<"$(tr -d '\r' <"$work/b/report.csv")" || fail "the CSV has no hashes: $(cat "$work/b/report.csv")"
+# The same for CI: one test case a job.
+"$tare" batch "$work/b/jobs.textproto" --resume --quiet --report "$work/b/report.xml" --json >"$work/b/junit.json" 2>/dev/null
+python3 - "$work/b/report.xml" "$work/b/junit.json" <<'PY' || fail "JUnit: $(cat "$work/b/report.xml")"
+import json, sys, xml.etree.ElementTree
+suite = xml.etree.ElementTree.parse(sys.argv[1]).getroot()
+jobs = json.load(open(sys.argv[2]))["jobs"]
+cases = {case.get("name"): [child.tag for child in case if child.tag != "system-out"] for case in suite}
+kinds = {"done": [], "rejected": ["failure"], "failed": ["error"]}
+assert cases == {job["name"]: kinds[job["outcome"]] for job in jobs}, cases
+assert int(suite.get("tests")) == len(jobs) and int(suite.get("errors")) == sum(job["outcome"] == "failed" for job in jobs) > 0
+assert all(case[0].get("message") for case in suite if cases[case.get("name")])
+PY
+expect 2 "unknown format (expected .html, .json or .csv)" "$tare" compare "$glyphs/saved_model" --data "$glyphs/eval.tfrecord.gz" --report "$work/b/report.xml"
 grep -q '"jobs_skipped": 6' "$work/b/report.json" || fail "not 6 left out: $(grep jobs_ "$work/b/report.json")"
 [ "$work/b/jobs.textproto.state/glyphs-static.json" -ot "$work/models" ] || fail "a finished job ran again"
 # ... but not one whose output was touched
