@@ -14,7 +14,7 @@ static json_t *whole(double value) {
 static json_t *times_json(const struct tare_cost_share *share) {
     json_t *times = json_object();
     for (size_t c = 0; c < TARE_TPU_CHIPS; c++)
-        json_object_set_new(times, tare_tpu_chips[c].name, json_real(share->seconds[c] * 1e6));
+        json_object_set_new(times, tare_tpu_chips[c].name, tare_json_number(share->seconds[c] * 1e6));
     return times;
 }
 
@@ -59,11 +59,11 @@ static json_t *chips_json(const struct tare_conversion *conversion) {
         double seconds = 0;
         for (size_t i = 0; i < conversion->full.n_functions; i++)
             seconds += conversion->full.functions[i].seconds[c];
-        json_array_append_new(chips,
-                              json_pack("{s:o, s:o, s:b, s:f, s:f, s:o, s:s*}", "chip", tare_json_text(chip->name),
-                                        "hbm_bytes", whole(chip->hbm_bytes), "fits", need <= chip->hbm_bytes,
-                                        "share_of_hbm", need / chip->hbm_bytes, "least_microseconds", seconds * 1e6,
-                                        "source", tare_json_text(chip->source), "unsourced", chip->unsourced));
+        json_array_append_new(chips, json_pack("{s:o, s:o, s:b, s:f, s:o, s:o, s:s*}", "chip",
+                                               tare_json_text(chip->name), "hbm_bytes", whole(chip->hbm_bytes), "fits",
+                                               need <= chip->hbm_bytes, "share_of_hbm", need / chip->hbm_bytes,
+                                               "least_microseconds", tare_json_number(seconds * 1e6), "source",
+                                               tare_json_text(chip->source), "unsourced", chip->unsourced));
     }
     return chips;
 }

@@ -5,6 +5,7 @@
 #include "graph/calls.h"
 #include "graph/graph_table.h"
 #include "interpreter/inference/infer.h"
+#include "tpu/cost/fused.h"
 #include "tpu/cost/rows.h"
 
 #include <math.h>
@@ -130,8 +131,6 @@ static tare_status count_node(struct counter *counter, struct tare_cost_share *w
     where->macs += cost.macs;
     where->bytes += cost.bytes;
     if (int8) where->int8_macs += cost.macs;
-    for (size_t c = 0; c < TARE_TPU_CHIPS; c++)
-        where->seconds[c] += tare_tpu_chip_seconds(&tare_tpu_chips[c], cost.macs, int8, cost.bytes);
     return TARE_OK;
 }
 
@@ -242,6 +241,17 @@ static void count_boundary(struct tare_cost_share *where, const struct tare_shap
     }
 }
 
+/* Times by groups of fused ops. A graph for which they cannot be told has none. */
+static tare_status count_seconds(const struct counter *counter, struct tare_cost_share *where,
+                                 const struct tare_shape *args) {
+    struct tare_fused_cost cost;
+    const tare_status status =
+        tare_tpu_fused_graph_cost(&cost, counter->arena, counter->bindings, counter->inference, where->graph, args);
+    for (size_t c = 0; c < TARE_TPU_CHIPS; c++)
+        where->seconds[c] += status == TARE_OK ? cost.seconds[c] : NAN;
+    return tare_error_dismiss(status);
+}
+
 /* Counts a function once for the same shapes, however many call paths lead to it. */
 static tare_status count_callee(struct counter *counter, struct tare_cost_share *where, const struct tare_graph *callee,
                                 struct tare_shape *args) {
@@ -306,7 +316,10 @@ static tare_status count_graph(struct counter *counter, struct tare_cost_share *
     struct tare_call_site site;
     if (++counter->depth > TARE_MOST_NESTED_CALLS) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
     TARE_TRY(infer_graph(&shapes, counter, graph, arg_shapes));
-    if (is_on_tpu(where, graph)) count_boundary(where, arg_shapes, shapes);
+    if (is_on_tpu(where, graph)) {
+        count_boundary(where, arg_shapes, shapes);
+        TARE_TRY(count_seconds(counter, where, arg_shapes));
+    }
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
         if (node->dead || tare_tpu_op_is_free(node->op) || (expected && !expected[i])) continue;

@@ -19,7 +19,7 @@ struct tare_cost_share {
     double macs, int8_macs;         /* int8_macs of macs are on 8-bit integers */
     double bytes;                   /* into and out of its ops */
     double host_in, host_out;       /* bytes that one call moves to and from the TPU */
-    double seconds[TARE_TPU_CHIPS]; /* least time of one call, op by op (tpu/chips.h) */
+    double seconds[TARE_TPU_CHIPS]; /* least time of one call (tpu/cost/fused.h); NaN: not known */
 };
 
 /* All nodes of one op. */

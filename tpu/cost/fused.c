@@ -282,6 +282,14 @@ static tare_status add_graph(struct fusing *f, const struct tare_graph *graph, c
     return check_visited(f);
 }
 
+tare_status tare_tpu_fused_graph_cost(struct tare_fused_cost *out, struct tare_arena *arena,
+                                      struct tare_bindings *bindings, struct tare_inference *inference,
+                                      const struct tare_graph *graph, const struct tare_shape *args) {
+    struct fusing f = { .arena = arena, .bindings = bindings, .inference = inference, .total = out };
+    *out = (struct tare_fused_cost){ 0 };
+    return add_graph(&f, graph, NULL, args);
+}
+
 tare_status tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *arena,
                                 const struct tare_graph_model *model, const struct tare_signature *signature,
                                 void (*each)(void *arg, const struct tare_node *first,

@@ -1,7 +1,7 @@
 /* Lower bound of a signature's time on a TPU with the compiler's usual fusions: elementwise ops are fused into the op
  * before them, and only tensors that another op reads pass through memory. Unlike tpu/cost/cost.h, whose units count
- * every op separately, this is for comparing models of one function: a quantized model has many more elementwise ops,
- * whose cost is negligible.
+ * every op separately, this is for comparing models of one function, and for the times of the
+ * Conversion Report: a quantized model has many more elementwise ops, whose cost is negligible.
  *
  * The rules: an elementwise op belongs to the group of its latest input, identities and reshapes to that of their
  * input, every other op begins a group. A tensor is written where a user is in another group or is not elementwise,
@@ -11,7 +11,9 @@
 #ifndef TARE_TPU_FUSED_COST_H
 #define TARE_TPU_FUSED_COST_H
 
+#include "graph/bindings.h"
 #include "graph/model.h"
+#include "interpreter/inference/infer.h"
 #include "tpu/chips.h"
 
 struct tare_fused_cost {
@@ -28,5 +30,10 @@ tare_status tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *
                                 void (*each)(void *arg, const struct tare_node *first,
                                              const struct tare_fused_cost *group),
                                 void *arg) TARE_WARN_UNUSED;
+
+/* The same for one graph with the functions that it calls, whose ops are not fused with its own. */
+tare_status tare_tpu_fused_graph_cost(struct tare_fused_cost *out, struct tare_arena *arena,
+                                      struct tare_bindings *bindings, struct tare_inference *inference,
+                                      const struct tare_graph *graph, const struct tare_shape *args) TARE_WARN_UNUSED;
 
 #endif

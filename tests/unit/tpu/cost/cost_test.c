@@ -204,6 +204,25 @@ static void a_placed_function__gets_a_line_with_work_and_traffic(void **state) {
     tear_down(&f);
 }
 
+/* Its intermediate tensor does not pass through memory. */
+static void an_elementwise_op_after_a_product__costs_no_time(void **state) {
+    struct tare_cost_report alone, fused;
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    place(&f);
+    mini_ok(tare_cost_report(&alone, &f.arena, f.model, f.placed, 1, 8));
+    struct tare_graph *placed = f.placed[0].replicated;
+    tare_graph_set_return(placed, 0, mini_node(placed, "Relu", "relu", 1, placed->returns[0].edge));
+    mini_ok(tare_cost_report(&fused, &f.arena, f.model, f.placed, 1, 8));
+    assert_true(fused.functions[0].bytes > alone.functions[0].bytes);
+    for (int c = 0; c < TARE_TPU_CHIPS; c++) {
+        assert_true(alone.functions[0].seconds[c] > 0);
+        assert_true(fused.functions[0].seconds[c] == alone.functions[0].seconds[c]);
+    }
+    tear_down(&f);
+}
+
 /* One alias of two concrete functions: a line for each, with its name. */
 static void functions_of_one_alias__get_a_line_each(void **state) {
     struct tare_cost_report report;
@@ -286,6 +305,7 @@ int main(void) {
         cmocka_unit_test(an_einsum__multiplies_the_contracted_sizes),
         cmocka_unit_test(a_gather__moves_its_rows_not_the_table),
         cmocka_unit_test(a_placed_function__gets_a_line_with_work_and_traffic),
+        cmocka_unit_test(an_elementwise_op_after_a_product__costs_no_time),
         cmocka_unit_test(functions_of_one_alias__get_a_line_each),
         cmocka_unit_test(a_computation_that_was_there__gets_a_line_too),
         cmocka_unit_test(memory__is_variables_and_the_most_alive),
