@@ -62,6 +62,8 @@ printf '#!/bin/sh\nexit 3\n' >compiler
 "$tare" check "$model" >out || fail "without a compiler: $?"
 grep -qF "estimated: python3 has no TPU compiler (pip install 'jax[tpu]', or set TARE_TPU_COMPILER)" out && grep -qE ': [0-9.]+ µs at least, estimated$' out || fail "estimate: $(cat out)"
 grep -qE '^block5_pointwise +Conv2D +[0-9]+ %$' out || fail "ops of the estimate: $(cat out)"
+printf '#!/bin/sh\nexit 5\n' >compiler
+"$tare" check "$model" --chip 8i | grep -F 'estimated: the TPU compiler does not know the chip' >/dev/null || fail "an unknown chip"
 TARE_TPU_COMPILER=$work/missing "$tare" check "$model" | grep -F 'estimated: the command of TARE_TPU_COMPILER does not exist' >/dev/null || fail "a missing compiler"
 "$tare" check "$model" --estimate | grep -F 'estimated: --estimate' >/dev/null || fail "--estimate"
 

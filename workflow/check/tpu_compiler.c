@@ -18,7 +18,11 @@
 
 extern char **environ;
 
-enum { NO_COMPILER = 3, NOT_FOUND = 127 }; /* exit status of the script, and of a shell without the program */
+enum {
+    NO_COMPILER = 3,
+    NO_CHIP = 5,
+    NOT_FOUND = 127
+}; /* exit status of the script, and of a shell without the program */
 
 static char *path_of(const struct tare_tpu_compiler *compiler, const char *name) {
     struct tare_strbuf path = { 0 };
@@ -170,6 +174,8 @@ tare_status tare_tpu_compiler_run(json_t **out, const char **why, const struct t
         *why = getenv("TARE_TPU_COMPILER") ? "the command of TARE_TPU_COMPILER does not exist" : "there is no python3";
     else if (status == TARE_OK && code == NO_COMPILER)
         *why = "python3 has no TPU compiler (pip install 'jax[tpu]', or set TARE_TPU_COMPILER)";
+    else if (status == TARE_OK && code == NO_CHIP)
+        *why = "the TPU compiler does not know the chip";
     else if (status == TARE_OK)
         status = code ? fail_with(errors, code) : read_objects(out, printed, count);
     if (status != TARE_OK) {

@@ -2,7 +2,7 @@
 
 usage: python tpu_compiler.py CHIP FILE.mlirbc ...
 Prints one JSON object for each file: ok, and error or cycles, products, memory and ops. Exit status 3: this Python has no
-compiler (pip install 'jax[tpu]'). Cycles are the compiler's own estimates; a loop of known length counts each iteration.
+compiler (pip install 'jax[tpu]'); 5: the compiler has no such chip. Cycles are the compiler's own estimates; a loop of known length counts each iteration.
 """
 import collections
 import importlib.metadata
@@ -86,25 +86,33 @@ def report(found, name, times, ops):
             ops.append({"node": i["node"], "op": i["op"], "cycles": times * i["cycles"], "products": sorted(types)})
 
 
-def compile_file(path, chip):
+def device_of(chip):
+    """None: the compiler does not know the chip."""
+    from jax.experimental import topologies
+
+    topology, more = CHIPS.get(chip, (chip, {}))
+    try:
+        return topologies.get_topology_desc(topology, platform="tpu", **more).devices[0]
+    except Exception:  # whatever an unknown name raises
+        return None
+
+
+def compile_file(path, device):
     import numpy
     from jax._src import compiler
     from jax._src.interpreters import mlir
-    from jax.experimental import topologies
     from jax.extend import mlir as extend
     from jaxlib import _jax
 
-    topology, more = CHIPS[chip]
-    device = topologies.get_topology_desc(topology, platform="tpu", **more).devices[0]
     with open(path, "rb") as file, mlir.make_ir_context():
         module = extend.deserialize_portable_artifact(file.read())
         options = compiler.get_compile_options(1, 1, device_assignment=numpy.array([[device.id]]))
         return device.client.compile(module, executable_devices=_jax.DeviceList((device,)), compile_options=options)
 
 
-def check(path, chip):
+def check(path, device):
     try:
-        program = compile_file(path, chip)
+        program = compile_file(path, device)
     except Exception as error:  # what the compiler says of the module
         return {"ok": False, "error": str(error).strip().splitlines()[0][:500] if str(error).strip() else type(error).__name__}
     found, entry = computations(program.hlo_modules()[0].to_string())
@@ -126,8 +134,11 @@ def main(chip, *paths):
         version = importlib.metadata.version("libtpu")
     except (ImportError, importlib.metadata.PackageNotFoundError):
         return 3
+    device = device_of(chip)
+    if not device:
+        return 5
     for path in paths:
-        print(json.dumps({"compiler": "libtpu " + version, **check(path, chip)}), flush=True)
+        print(json.dumps({"compiler": "libtpu " + version, **check(path, device)}), flush=True)
     return 0
 
 
