@@ -186,7 +186,7 @@ const struct tare_option tare_plan_rows[] = {
               "tables, otherwise all)" },
     { ROW("keep-variables", FLAG, keep_variables),
       .help = "keep weights as checkpoint variables (automatic for large models); batch normalizations are then not "
-              "folded, which costs a TPU 1.2 to 1.8 times the time" },
+              "folded, which costs a TPU up to 1.8 times the time" },
     { ROW("recipe", STRING, recipe_file), .placeholder = "FILE",
       .help = "read options (bits=4) and per-layer rules from FILE, one per line: op=MatMul name=.*dense.* -> "
               "weight_only bits=4; options of the command line precede" },

@@ -88,7 +88,7 @@ static size_t count_batch_norms(const struct tare_graph_model *model) {
     return count;
 }
 
-/* A model that is not quantized is frozen, too, and its batch normalizations are folded: unfolded ones take 1.2 to 1.8
+/* A model that is not quantized is frozen, too, and its batch normalizations are folded: unfolded ones take up to 1.8
  * times as long on a TPU. One that was converted before stays as it is. */
 static tare_status fold(struct tare_converted *out, struct tare_arena *arena, struct tare_graph_model *model,
                         const struct tare_convert_options *options) {
@@ -274,6 +274,6 @@ void tare_workflow_convert_log(const struct tare_log *log, const struct tare_con
     if (status == TARE_OK && converted->unfolded)
         tare_note(log,
                   "%zu batch normalization%s not folded because variables stay (--keep-variables, convert_checkpoint): "
-                  "this takes a TPU 1.2 to 1.8 times as long",
+                  "this takes a TPU up to 1.8 times as long, by model and chip (tare check compares)",
                   converted->unfolded, converted->unfolded == 1 ? " is" : "s are");
 }

@@ -589,6 +589,28 @@ static void transposed_convolutions__pad_by_the_zero_point(void **state) {
     quantized_model_end(&m);
 }
 
+/* A product whose activation has a zero point: number of int32 additions and subtractions of its sums. */
+static void expect_constants(bool has_bias, int additions, int subtractions) {
+    const struct tare_quant_plan options = { .setting = settings[0], .min_elements = 1 };
+    struct quantized_model m;
+    quantized_model_begin(&m, ROWS, IN, 1, 5);
+    struct tare_edge y =
+        mini_node(m.graph, "MatMul", "layer", 2, m.in, quantized_model_weight(&m, "w", IN, OUT, 1, 1, 7));
+    if (has_bias) y = mini_node(m.graph, "BiasAdd", "bias", 2, y, quantized_model_weight(&m, "b", 0, OUT, 1, 1, 9));
+    quantized_model_return(&m, y);
+    quantized_model_quantize(&m, &options, "");
+    assert_int_not_equal(m.report.outcomes[0].input.zero_point, 0);
+    assert_int_equal(quantized_model_count(&m, "Sub"), subtractions);
+    assert_int_equal(quantized_model_count(&m, "AddV2"), 1 + additions); /* one adds the zero point of the input */
+    quantized_model_end(&m);
+}
+
+static void bias_and_zero_point__are_one_constant(void **state) {
+    (void)state;
+    expect_constants(true, 1, 0);
+    expect_constants(false, 0, 1);
+}
+
 static void transposed_convolutions__that_have_no_form_stay_float(void **state) {
     static const struct {
         enum tare_quant_op_set op_set;
@@ -715,6 +737,7 @@ int main(void) {
         cmocka_unit_test(convolutions__of_one_element_are_products),
         cmocka_unit_test(transposed_convolutions__have_the_integers_of_a_conv2d),
         cmocka_unit_test(transposed_convolutions__pad_by_the_zero_point),
+        cmocka_unit_test(bias_and_zero_point__are_one_constant),
         cmocka_unit_test(transposed_convolutions__that_have_no_form_stay_float),
         cmocka_unit_test(depthwise_convolutions__stay_float_unless_requested),
         cmocka_unit_test(convolutions__with_gaps_stay_float_in_the_op_set_tf),
