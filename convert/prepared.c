@@ -25,6 +25,38 @@ tare_status tare_load_prepared_with(struct tare_graph_model **out, const char *p
     return tare_error_prefix(status, "%s", path);
 }
 
+/* ---- batch normalizations ---- */
+
+/* A constant or a variable's value, of which *variable is set. */
+static bool is_parameter(struct tare_edge edge, bool *variable) {
+    const struct tare_node *node = edge.node;
+    while (tare_node_is(node, "Identity") && node->n_inputs)
+        node = node->inputs[0].node;
+    *variable |= tare_node_is(node, "ReadVariableOp");
+    return tare_node_is(node, "ReadVariableOp") || tare_node_is(node, "Const");
+}
+
+/* Rsqrt(variance + epsilon) of parameters: as Keras writes them behind dense layers. */
+static bool is_composed_norm(const struct tare_node *node) {
+    const struct tare_node *sum = tare_node_is(node, "Rsqrt") && node->n_inputs ? node->inputs[0].node : NULL;
+    bool variable = false;
+    if ((!tare_node_is(sum, "AddV2") && !tare_node_is(sum, "Add")) || sum->n_inputs < 2) return false;
+    return is_parameter(sum->inputs[0], &variable) && is_parameter(sum->inputs[1], &variable) && variable;
+}
+
+static bool is_fused_norm(const struct tare_node *node) {
+    static const char *const ops[] = { "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", NULL };
+    return tare_op_is_one_of(node->op, ops) && !tare_node_bool(node, "is_training", true);
+}
+
+size_t tare_count_batch_norms(const struct tare_graph_model *model) {
+    size_t count = 0;
+    for (size_t f = 0; f < model->n_functions; f++)
+        for (size_t i = 0; i < model->functions[f]->n_nodes; i++)
+            count += is_fused_norm(model->functions[f]->nodes[i]) || is_composed_norm(model->functions[f]->nodes[i]);
+    return count;
+}
+
 /* ---- calibrations of a model ---- */
 
 static bool same_fingerprint(const struct tare_calibration *calibration, const uint64_t fingerprint[2]) {

@@ -13,6 +13,9 @@ tare_status tare_load_prepared(struct tare_graph_model **out, const char *path) 
 /* The same with the caller's op registry. */
 tare_status tare_load_prepared_with(struct tare_graph_model **out, const char *path,
                                     const struct tare_op_registry *ops) TARE_WARN_UNUSED;
+/* Number of batch normalizations of a loaded model, as one op or of their parts. A float model that has any is prepared
+ * before it is converted, so that they are folded; one without keeps its variables. */
+size_t tare_count_batch_norms(const struct tare_graph_model *model);
 /* Checks that a calibration belongs to this prepared model; `what` names it in errors. A model with kept variables also
  * accepts the calibration of the same model without: as nothing is folded into its weights, *fitted (owned by the
  * caller) is a copy with the tensor names of this model. *fitted NULL: the calibration matches unchanged. */

@@ -79,24 +79,16 @@ static tare_status quantize(struct tare_converted *out, struct tare_arena *arena
     return TARE_OK;
 }
 
-static size_t count_batch_norms(const struct tare_graph_model *model) {
-    static const char *const ops[] = { "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", NULL };
-    size_t count = 0;
-    for (size_t f = 0; f < model->n_functions; f++)
-        for (size_t i = 0; i < model->functions[f]->n_nodes; i++)
-            count += tare_op_is_one_of(model->functions[f]->nodes[i]->op, ops);
-    return count;
-}
-
-/* A model that is not quantized is frozen, too, and its batch normalizations are folded: unfolded ones take up to 1.8
- * times as long on a TPU. One that was converted before stays as it is. */
+/* A float model with batch normalizations is frozen, and they are folded: unfolded ones take up to 1.8 times as long on
+ * a TPU. One that was converted before stays as it is. */
 static tare_status fold(struct tare_converted *out, struct tare_arena *arena, struct tare_graph_model *model,
                         const struct tare_convert_options *options) {
+    const size_t norms = tare_count_batch_norms(model);
     struct tare_tpu_converted existing;
     TARE_TRY(tare_tpu_detect_converted(&existing, arena, model));
-    if (existing.tpu_calls || existing.batchers) return TARE_OK;
+    if (!norms || existing.tpu_calls || existing.batchers) return TARE_OK;
     if (options->converter->keeps_variables) {
-        out->unfolded = count_batch_norms(model);
+        out->unfolded = norms;
         return TARE_OK;
     }
     TARE_TRY(tare_error_prefix(tare_pipeline_prepare(model, out->folded), "%s", options->quantize.path));
