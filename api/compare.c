@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "calib/fingerprint.h"
 #include "convert/prepared.h"
+#include "eval/report/node_data.h"
 #include "workflow/compare.h"
 #include "workflow/data_options.h"
 #include "workflow/option_text.h"
@@ -219,6 +220,9 @@ static tare_status report(char **out, const tare_comparison *c, int format) {
         break;
     case TARE_COMPARISON_TEXT:
         put_text(&text, &c->job);
+        break;
+    case TARE_COMPARISON_NODE_DATA:
+        status = tare_comparison_node_data(&text, &c->job.result);
         break;
     default:
         status = TARE_FAIL(TARE_INVALID_ARGUMENT, "unknown format %d", format);

@@ -1,5 +1,4 @@
 /* Finds and runs subcommands, and maps their status to the exit status. */
-#include "cli/output/visible_output.h"
 #include "cli/command.h"
 #include "base/clock.h"
 #include "base/control.h"
@@ -8,6 +7,8 @@
 #include "base/visible.h"
 #include "cli/limits.h"
 #include "cli/log.h"
+#include "cli/output/json_error.h"
+#include "cli/output/visible_output.h"
 #include "cli/plugins.h"
 #include "include/tare/version.h"
 #include "interpreter/kernels/cpu.h"
@@ -198,13 +199,13 @@ static tare_status run_command(int argc, char *const *argv) {
     const char *name = argv[1];
     const struct tare_command *command;
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
-    if (strcmp(name, "--version") == 0) name = "version";
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) name = "version";
     TARE_TRY(tare_command_find(&command, &name, 1));
     return command->run(argc - 2, argv + 2);
 }
 
-/* Prints the error, if any. */
-static int finish(tare_status status) {
+/* Prints the error, if any; `json`: also on standard output. */
+static int finish(tare_status status, bool json) {
     /* A write of a full buffer may have failed before; that leaves nothing for fflush to write. */
     const bool written = fflush(stdout) == 0 && !ferror(stdout);
     const char *text = NULL;
@@ -213,6 +214,8 @@ static int finish(tare_status status) {
     if (status != TARE_OK) {
         text = tare_visible_line(line, sizeof line, *tare_error_text() ? tare_error_text() : tare_status_name(status));
         fprintf(stderr, "%s %s\n", tare_log_colors_on(stderr) ? "\033[31mtare:\033[0m" : "tare:", text);
+        if (json && written)
+            tare_print_json_error(status, *tare_error_text() ? tare_error_text() : text, exit_status(status));
     }
     return tare_command_log_close(exit_status(status), text);
 }
@@ -234,6 +237,7 @@ static tare_status check_environment(void) {
 
 int tare_main(int argc, char **argv) {
     static struct tare_control control;
+    const bool json = tare_json_is_requested(argc, argv);
     tare_status status;
     control = (struct tare_control){ .cancelled = &tare_interrupted };
     catch_signals();
@@ -253,5 +257,5 @@ int tare_main(int argc, char **argv) {
     status = tare_control_conclude(status);
     if (status == TARE_NO_MEMORY && tare_control_has_committed())
         status = TARE_FAIL(status, "what was written is complete, but then: %s", tare_error_text());
-    return finish(status);
+    return finish(status, json);
 }

@@ -7,6 +7,7 @@
 #include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/report_file.h"
+#include "eval/report/node_data.h"
 #include "workflow/compare.h"
 #include "workflow/data_options.h"
 
@@ -14,7 +15,7 @@
 #include <string.h>
 
 struct compare_options {
-    const char *model, *calibration, *report, *recipe;
+    const char *model, *calibration, *report, *recipe, *node_data;
     struct tare_compare_request how;
     struct tare_option_list data, calibration_data;
     struct tare_data_options records;
@@ -45,6 +46,8 @@ static const struct tare_option rows[] = {
     { TARE_OPTION(struct compare_options, "json", FLAG, json), .help = "print JSON" },
     { TARE_OPTION(struct compare_options, "report", STRING, report), .placeholder = "FILE",
       .help = "also write a report to FILE (.html, .json or .csv)" },
+    { TARE_OPTION(struct compare_options, "node-data", STRING, node_data), .placeholder = "FILE.json",
+      .help = "also write the error of each layer for Model Explorer" },
     { TARE_OPTION(struct compare_options, "dry-run", FLAG, dry_run),
       .help = "print what would be run and written, with an estimate of the time" },
     { TARE_OPTION(struct compare_options, "quiet", FLAG, quiet), .help = "suppress progress on standard error" },
@@ -102,6 +105,14 @@ static tare_status write_report(const struct tare_comparison *result, const char
     if (status == TARE_OK) status = tare_report_write(path, &text);
     tare_strbuf_free(&text);
     return status;
+}
+
+static tare_status write_node_data(const struct tare_comparison *result, const char *path) {
+    struct tare_strbuf text = { 0 };
+    tare_status status = tare_comparison_node_data(&text, result);
+    if (status == TARE_OK) status = tare_report_write(path, &text);
+    tare_strbuf_free(&text);
+    return tare_error_prefix(status, "--node-data");
 }
 
 /* The recommendation is bold on a terminal. */
@@ -187,6 +198,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_report_check(options.report));
     TARE_CHECK(check_output(options.report, &options));
     TARE_CHECK(check_output(options.recipe, &options));
+    TARE_CHECK(check_output(options.node_data, &options));
     TARE_CHECK(tare_data_options_open(&options.records));
     options.how.sensitivity |=
         options.recipe && !options.how.automatic && !tare_workflow_mixed_precision_requested(&options.how.target);
@@ -204,6 +216,7 @@ static tare_status run(int argc, char *const *argv) {
     if (c.failure == TARE_OK) TARE_CHECK(write_recipe(&c, &options)); /* first, because the report contains its hash */
     TARE_CHECK(print_result(&c, &options));
     if (options.report) TARE_CHECK(write_report(&c.result, options.report));
+    if (options.node_data) TARE_CHECK(write_node_data(&c.result, options.node_data));
     if (c.result.target) TARE_CHECK(tare_workflow_mixed_precision_check(&c.targeting));
     status = tare_workflow_compare_failure(&c);
 done:

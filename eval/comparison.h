@@ -75,6 +75,11 @@ struct tare_comparison {
         const char *name, *value;
     } * manifest;
     size_t n_manifest;
+    struct tare_node_place { /* an op with weights in the model's file (eval/report/node_data.h) */
+        const char *function, *node;
+        size_t number;
+    } * places;
+    size_t n_places;
     struct tare_explanation_list explanations;  /* of the first quantizing method; empty: none */
     struct tare_network network;                /* of these layers; empty: none */
     const struct tare_calibration *calibration; /* its tensors are shown in the page; NULL: none */

@@ -17,6 +17,20 @@ void tare_sensitivity_free(struct tare_sensitivity *sensitivity) {
     memset(sensitivity, 0, sizeof *sensitivity);
 }
 
+const struct tare_sensitive_layer *tare_sensitivity_find(const struct tare_sensitivity *sensitivity,
+                                                         const struct tare_explanation *layer) {
+    for (size_t i = 0; sensitivity && i < sensitivity->count; i++) {
+        const struct tare_sensitive_layer *found = &sensitivity->layers[i];
+        if (strcmp(found->node, layer->node) == 0 && strcmp(found->function, layer->function) == 0) return found;
+    }
+    return NULL;
+}
+
+double tare_layer_db(const struct tare_sensitivity *sensitivity, const struct tare_explanation *layer) {
+    const struct tare_sensitive_layer *measured = tare_sensitivity_find(sensitivity, layer);
+    return measured && !isnan(measured->alone.sqnr_db) ? measured->alone.sqnr_db : tare_explanation_db(layer);
+}
+
 /* ---- which layers are quantized ---- */
 
 struct choice {

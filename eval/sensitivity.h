@@ -70,6 +70,11 @@ struct tare_sensitivity_task {
 /* Measures 3 n + 1 models for n layers. The caller frees `out`, also after a failure. */
 tare_status tare_sensitivity_measure(struct tare_sensitivity *out,
                                      const struct tare_sensitivity_task *task) TARE_WARN_UNUSED;
+/* The layer, NULL if it was not measured; `sensitivity` may be NULL. */
+const struct tare_sensitive_layer *tare_sensitivity_find(const struct tare_sensitivity *sensitivity,
+                                                         const struct tare_explanation *layer);
+/* What a layer loses: as it was measured alone, or else by the calibration. Infinite: nothing. */
+double tare_layer_db(const struct tare_sensitivity *sensitivity, const struct tare_explanation *layer);
 void tare_sensitivity_free(struct tare_sensitivity *sensitivity);
 
 /* tare_sensitivity_layers: the table of the layers, the worst first. tare_sensitivity_table: the same as text, after a

@@ -13,6 +13,7 @@
 #include "convert/saved_model.h"
 #include "eval/measure.h"
 #include "eval/model_inputs.h"
+#include "eval/report/node_data.h"
 #include "workflow/calibrate.h"
 
 #include <string.h>
@@ -115,6 +116,7 @@ static tare_status estimate_prepared(struct tare_compare_job *c, struct tare_com
 /* The model as loaded, without preparation. */
 static tare_status compare_float(struct tare_compare_job *c) {
     const struct tare_quant_report none = { 0 };
+    TARE_TRY(tare_node_places_find(&c->result, c->loaded));
     TARE_TRY(add_row(c, c->loaded, &c->variants.variants[0], &none));
     tare_model_free(c->loaded);
     c->loaded = NULL;

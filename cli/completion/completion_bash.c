@@ -9,7 +9,7 @@ static const char reader[] =
     "    local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} what=\n"
     "    COMPREPLY=()\n"
     "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-    "        mapfile -t COMPREPLY < <(compgen -W \"$(_tare_arguments '') --help --version\" -- \"$cur\")\n"
+    "        mapfile -t COMPREPLY < <(compgen -W \"$(_tare_arguments '') --help --version -V\" -- \"$cur\")\n"
     "        return\n"
     "    fi\n"
     "    if [ \"$COMP_CWORD\" -gt 2 ] && [ -n \"$(_tare_options \"$command ${COMP_WORDS[2]}\")\" ]; then\n"

@@ -24,7 +24,7 @@ static const char conditions[] =
     "    end\n"
     "end\n"
     "complete -c tare -f\n"
-    "complete -c tare -n __tare_only -l version -d 'print the version'\n"
+    "complete -c tare -n __tare_only -s V -l version -d 'print the version'\n"
     "complete -c tare -s h -l help -d 'show help'\n";
 
 static void put_text(struct tare_strbuf *out, const char *text) {

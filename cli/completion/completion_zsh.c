@@ -119,12 +119,13 @@ static void put_name(void *arg, const struct tare_command *command, const char *
 void tare_completion_zsh(struct tare_strbuf *out) {
     tare_strbuf_puts(out, "#compdef tare\n# zsh completion of tare, made by 'tare completion zsh'\n\n");
     tare_command_each(put_command, out);
-    tare_strbuf_puts(out, "_tare() {\n"
-                          "    local curcontext=\"$curcontext\" context state state_descr line\n"
-                          "    typeset -A opt_args\n"
-                          "    _arguments -C '(- *)'{-h,--help}'[show help]' '(- *)--version[print the version]' \\\n"
-                          "        '1:command:->command' '*::argument:->argument'\n"
-                          "    case $state in\n    command) local -a commands; commands=(\n");
+    tare_strbuf_puts(out,
+                     "_tare() {\n"
+                     "    local curcontext=\"$curcontext\" context state state_descr line\n"
+                     "    typeset -A opt_args\n"
+                     "    _arguments -C '(- *)'{-h,--help}'[show help]' '(- *)'{-V,--version}'[print the version]' \\\n"
+                     "        '1:command:->command' '*::argument:->argument'\n"
+                     "    case $state in\n    command) local -a commands; commands=(\n");
     tare_command_each(put_name, out);
     tare_strbuf_puts(out, "        ); _describe command commands ;;\n"
                           "    argument) (( $+functions[_tare_$words[1]] )) && _tare_$words[1] ;;\n    esac\n}\n"

@@ -11,7 +11,7 @@
 enum { ROOM = 1 << 14 };
 
 static struct {
-    bool colors;
+    bool colors, used;
     size_t carried;
     char carry[8];
 } state;
@@ -74,6 +74,7 @@ static ssize_t write_chunk(void *arg, const char *data, size_t size) {
     char joined[sizeof state.carry + 1];
     size_t taken = 0;
     (void)arg;
+    state.used |= size > 0;
     while (state.carried && taken < size) {
         const size_t carried = state.carried;
         memcpy(joined, state.carry, carried);
@@ -90,6 +91,10 @@ static int close_stream(void *arg) {
     (void)arg;
     memcpy(rest, state.carry, size);
     return write_visible(rest, size, true) ? 0 : EOF;
+}
+
+bool tare_stdout_is_used(void) {
+    return state.used;
 }
 
 void tare_print_line(const char *label, const char *text) {

@@ -4,10 +4,16 @@
 
 #include "base/arena.h"
 
+#include <stdbool.h>
+
 /* Replaces the stream stdout by one that escapes control characters other than newline and tab, and writes to file
  * descriptor 1. Where standard output is a terminal with colors, tare's color sequences pass. Without memory, stdout
  * stays as it is. Called once. */
 void tare_make_stdout_visible(void);
+
+/* Whether something was written to the stream that tare_make_stdout_visible made; what is still buffered does not
+ * count. */
+bool tare_stdout_is_used(void);
 
 /* Prints one line; newlines in `text` are escaped, too. */
 void tare_print_line(const char *label, const char *text);

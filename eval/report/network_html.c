@@ -103,20 +103,9 @@ static double error_share(double db) {
     return isnan(db) ? 0 : fmax(0, fmin(1, (50 - db) / 40));
 }
 
-static const struct tare_sensitive_layer *measured(const struct picture *p, const struct tare_explanation *e) {
-    for (size_t i = 0; p->sensitivity && i < p->sensitivity->count; i++) {
-        const struct tare_sensitive_layer *layer = &p->sensitivity->layers[i];
-        if (strcmp(layer->node, e->node) == 0 && strcmp(layer->function, e->function) == 0) return layer;
-    }
-    return NULL;
-}
-
-/* What a layer loses: as it was measured, or by the calibration. Infinite: nothing. */
+/* What a layer loses. Infinite: nothing. */
 static double unit_db(const struct picture *p, const struct tare_network_unit *unit) {
-    const struct tare_sensitive_layer *layer;
-    if (!unit->layer) return INFINITY;
-    layer = measured(p, unit->layer);
-    return layer && !isnan(layer->alone.sqnr_db) ? layer->alone.sqnr_db : tare_explanation_db(unit->layer);
+    return unit->layer ? tare_layer_db(p->sensitivity, unit->layer) : INFINITY;
 }
 
 static bool has_wide_input(const struct tare_explanation *e) {
@@ -242,7 +231,7 @@ static void put_activation(const struct picture *p, const struct tare_explanatio
 }
 
 static void put_sensitivity(const struct picture *p, const struct tare_explanation *e) {
-    const struct tare_sensitive_layer *layer = measured(p, e);
+    const struct tare_sensitive_layer *layer = tare_sensitivity_find(p->sensitivity, e);
     if (!layer) return;
     fact(p->out, "this layer alone quantized", "%.1f dB at the output", layer->alone.sqnr_db);
     if (!isnan(layer->restored.sqnr_db))

@@ -58,10 +58,11 @@ TARE_API TARE_CHECKED tare_status tare_comparison_open(tare_comparison **out, co
 TARE_API void tare_comparison_close(tare_comparison *comparison);
 
 enum tare_comparison_format {
-    TARE_COMPARISON_JSON = 1, /* as `tare compare --json` (docs/json.md) */
-    TARE_COMPARISON_HTML = 2, /* one page with plots and tables, without external references */
-    TARE_COMPARISON_CSV = 3,  /* one line per model */
-    TARE_COMPARISON_TEXT = 4, /* the tables and the recommendation, as printed by `tare compare` */
+    TARE_COMPARISON_JSON = 1,      /* as `tare compare --json` (docs/json.md) */
+    TARE_COMPARISON_HTML = 2,      /* one page with plots and tables, without external references */
+    TARE_COMPARISON_CSV = 3,       /* one line per model */
+    TARE_COMPARISON_TEXT = 4,      /* the tables and the recommendation, as printed by `tare compare` */
+    TARE_COMPARISON_NODE_DATA = 5, /* the error of each layer for Model Explorer, as `--node-data` */
 };
 /* Returns the report in a format of enum tare_comparison_format. Release *text with tare_text_free. */
 TARE_API TARE_CHECKED tare_status tare_comparison_report(char **text, const tare_comparison *comparison, int format);

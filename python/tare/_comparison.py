@@ -33,7 +33,7 @@ __all__ = ["Comparison", "Metric", "compare"]
 Path = Union[str, "os.PathLike[str]"]
 Arrays = Dict[str, "np.ndarray[Any, Any]"]
 
-_JSON, _HTML, _CSV, _TEXT = 1, 2, 3, 4
+_JSON, _HTML, _CSV, _TEXT, _NODE_DATA = 1, 2, 3, 4, 5
 
 
 class Metric(Protocol):
@@ -344,6 +344,21 @@ class Comparison(Owner):
     def to_csv(self) -> str:
         """One line per model and output, with a header line."""
         return _native.comparison_report(self._handle, _CSV)
+
+    def to_node_data(self) -> str:
+        """The error of each layer as node data of Model Explorer, which colours the nodes of the SavedModel by it.
+
+        Returns
+        -------
+        str
+            JSON, as ``tare compare --node-data`` writes it.
+
+        Examples
+        --------
+        >>> "results" in result.to_node_data()
+        True
+        """
+        return _native.comparison_report(self._handle, _NODE_DATA)
 
     def _repr_html_(self) -> str:
         return framed(self.to_html())
