@@ -294,7 +294,8 @@ tare_status tare_dataset_spec_parse(struct tare_dataset_spec **out, const char *
     tare_status status;
     *out = NULL;
     if (!spec) return TARE_NO_MEMORY;
-    status = read_spec(spec, text + mark, size - mark, what);
+    spec->met_rotated = TARE_NEW(&spec->arena, atomic_bool);
+    status = spec->met_rotated ? read_spec(spec, text + mark, size - mark, what) : TARE_NO_MEMORY;
     if (status == TARE_OK)
         *out = spec;
     else
@@ -321,6 +322,10 @@ bool tare_dataset_spec_reads(const struct tare_dataset_spec *spec, const char *f
             if (strcmp(input->column[k], feature) == 0) return true;
     }
     return false;
+}
+
+bool tare_dataset_spec_met_rotated(const struct tare_dataset_spec *spec) {
+    return spec && atomic_load(spec->met_rotated);
 }
 
 void tare_dataset_spec_free(struct tare_dataset_spec *spec) {

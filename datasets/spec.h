@@ -17,6 +17,8 @@ tare_status tare_dataset_spec_parse(struct tare_dataset_spec **out, const char *
 const char *tare_dataset_spec_type_name(int dtype);
 /* Whether an input is made from the feature of this name. */
 bool tare_dataset_spec_reads(const struct tare_dataset_spec *spec, const char *feature);
+/* Whether an image that was decoded so far has an EXIF orientation other than 1, which decoding ignores. NULL: none. */
+bool tare_dataset_spec_met_rotated(const struct tare_dataset_spec *spec);
 void tare_dataset_spec_free(struct tare_dataset_spec *spec);
 
 /* Converts features to a sample; reset *out also after a failure. Thread-safe for a shared spec. Errors name the input

@@ -1,5 +1,6 @@
 /* Applies a spec: converts the features of a record to a sample. */
 #include "base/alloc.h"
+#include "base/image/image.h"
 #include "base/option.h"
 #include "base/strbuf.h"
 #include "datasets/record_kind.h"
@@ -447,6 +448,16 @@ static tare_status own(struct tare_tensor *value) {
     return TARE_OK;
 }
 
+static void note_rotation(const struct tare_dataset_spec *spec, const input_row *input,
+                          const struct tare_features *features) {
+    const struct tare_feature *feature = tare_features_find(features, input->feature);
+    const struct tare_tensor *value = feature ? &feature->values : NULL;
+    const bool decodes = input->image || input->source == TARE__DATASET_INPUT__SOURCE__JPEG ||
+                         input->source == TARE__DATASET_INPUT__SOURCE__IMAGE;
+    if (!decodes || !value || value->dtype != TARE_DT_STRING || value->elements != 1) return;
+    if (tare_image_orientation(TARE_CONST_DATA(struct tare_str, value)[0]) != 1) atomic_store(spec->met_rotated, true);
+}
+
 tare_status tare_dataset_spec_apply(struct tare_sample *out, const struct tare_dataset_spec *spec,
                                     const struct tare_features *features) {
     memset(out, 0, sizeof *out);
@@ -460,6 +471,7 @@ tare_status tare_dataset_spec_apply(struct tare_sample *out, const struct tare_d
         out->count++;
         status = make_value(&out->values[i], spec->inputs[i], features);
         if (status == TARE_OK) status = own(&out->values[i]);
+        if (status == TARE_OK) note_rotation(spec, spec->inputs[i], features);
         TARE_TRY(tare_error_prefix(status, "input '%s'", spec->inputs[i]->name));
     }
     return TARE_OK;

@@ -5,10 +5,13 @@
 #include "datasets/features.h"
 #include "proto/tare/dataset_spec.pb-c.h"
 
+#include <stdatomic.h>
+
 struct tare_dataset_spec {
     struct tare_arena arena;
     Tare__DatasetInput **inputs; /* checked; the label is last; name and feature are set */
     size_t count;
+    atomic_bool *met_rotated; /* from the arena; set by every thread that decodes such an image */
 };
 
 /* The dtype of a type in a spec; TARE_DT_INVALID for the default. */

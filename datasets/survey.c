@@ -79,6 +79,7 @@ static tare_status count_strings(struct tare_survey_key *key, struct tare_arena 
         if (text->size < key->shortest) key->shortest = text->size;
         if (text->size > key->longest) key->longest = text->size;
         key->images += tare_image_format_of(*text) != TARE_IMAGE_ANY;
+        key->rotated += tare_image_orientation(*text) != 1;
         if (!key->has_more_texts) TARE_TRY(list_text(key, arena, text));
     }
     return TARE_OK;

@@ -110,6 +110,7 @@ static void key_notes(char *out, size_t size, const struct tare_survey *survey, 
         NOTE("%" PRId64 " NaN, %" PRId64 " infinite: first in record %" PRId64 " of %s", key->nan, key->infinite,
              key->first_nan.number, survey->files[key->first_nan.file].path);
     if (key->images) NOTE("%" PRId64 " image files", key->images);
+    if (key->rotated) NOTE("%" PRId64 " with EXIF rotation", key->rotated);
 #undef NOTE
 }
 
@@ -194,6 +195,7 @@ static json_t *key_json(const struct tare_survey *survey, const struct tare_surv
             json_object_set_new(out, "max_bytes", json_integer((json_int_t)key->longest));
         }
         json_object_set_new(out, "images", json_integer((json_int_t)key->images));
+        json_object_set_new(out, "rotated", json_integer((json_int_t)key->rotated));
         return out;
     }
     if (has_range(key)) {

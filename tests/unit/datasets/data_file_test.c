@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "datasets/array_file.h"
 #include "datasets/source.h"
+#include "datasets/survey.h"
 #include "base/image/codec.h"
 #include "support/memory_use.h"
 #include "support/temp.h"
@@ -227,6 +228,46 @@ static const char *images_of(struct tare_strbuf *out, const char *path, const ch
     return tare_strbuf_text(out);
 }
 
+/* JPEG files, the first of which is turned by 90 degrees, in a folder. */
+static void images__that_are_turned_are_counted_and_noted(void **state) {
+    static const char exif[] = "\xff\xe1\0\x22"
+                               "Exif\0\0MM\0\x2a\0\0\0\x08\0\x01\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0";
+    static const char text[] = "input { name: \"x\" feature: \"image/encoded\" image { } }";
+    const char *folder = temp_path("turned");
+    const unsigned char pixels[12] = { 0 };
+    struct tare_strbuf jpeg = { 0 }, turned = { 0 };
+    struct tare_dataset_spec *spec;
+    struct tare_survey survey;
+    (void)state;
+    mkdir(folder, 0777);
+    assert_int_equal(tare_jpeg_encode(&jpeg, pixels, 2, 2, 3, 95, true, true, true), TARE_OK);
+    tare_strbuf_append(&turned, jpeg.data, 2);
+    tare_strbuf_append(&turned, exif, sizeof exif - 1);
+    tare_strbuf_append(&turned, jpeg.data + 2, jpeg.size - 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(tare_dataset_spec_parse(&spec, text, strlen(text), "s"), TARE_OK);
+        struct tare_survey_options options = { 0 };
+        temp_file("turned/a.jpg", i ? turned.data : jpeg.data, i ? turned.size : jpeg.size);
+        temp_file("turned/b.jpg", jpeg.data, jpeg.size);
+        assert_int_equal(tare_survey_files(&survey, &folder, 1, &options), TARE_OK);
+        for (size_t k = 0; k < survey.n_keys; k++)
+            if (strcmp(survey.keys[k].name, "image/encoded") == 0) {
+                assert_int_equal(survey.keys[k].images, 2);
+                assert_int_equal(survey.keys[k].rotated, i);
+            }
+        tare_survey_free(&survey);
+        options.spec = spec;
+        assert_int_equal(tare_survey_files(&survey, &folder, 1, &options), TARE_OK);
+        assert_int_equal(survey.records, 2);
+        assert_int_equal(tare_dataset_spec_met_rotated(spec), i);
+        tare_survey_free(&survey);
+        tare_dataset_spec_free(spec);
+    }
+    assert_false(tare_dataset_spec_met_rotated(NULL));
+    tare_strbuf_free(&jpeg);
+    tare_strbuf_free(&turned);
+}
+
 static void images__have_their_folders_as_classes(void **state) {
     struct tare_strbuf out = { 0 };
     struct tare_data_file *file;
@@ -435,6 +476,7 @@ int main(void) {
         cmocka_unit_test(arrays__may_be_compressed),
         cmocka_unit_test(arrays__that_do_not_go_together_are_named),
         cmocka_unit_test(arrays__survive_damage),
+        cmocka_unit_test(images__that_are_turned_are_counted_and_noted),
         cmocka_unit_test(images__have_their_folders_as_classes),
         cmocka_unit_test(labels_that_are_no_class_index__are_refused),
         cmocka_unit_test(files__have_their_own_line_of_a_list),

@@ -62,6 +62,48 @@ static void decode__knows_formats_by_their_first_bytes(void **state) {
     }
 }
 
+/* The JPEG with an APP1 segment after its first marker. */
+static int orientation_with(const char *segment, size_t size) {
+    struct tare_strbuf jpeg = { 0 }, file = { 0 };
+    const char head[4] = { (char)0xff, (char)0xe1, (char)((size + 2) >> 8), (char)(size + 2) };
+    make_file(&jpeg, TARE_IMAGE_JPEG);
+    tare_strbuf_append(&file, jpeg.data, 2);
+    tare_strbuf_append(&file, head, sizeof head);
+    tare_strbuf_append(&file, segment, size);
+    tare_strbuf_append(&file, jpeg.data + 2, jpeg.size - 2);
+    const int found = tare_image_orientation((struct tare_str){ file.data, file.size });
+    for (size_t cut = 0; cut <= 6 + size; cut++) /* of a damaged file, no byte beyond its end is read */
+        if (tare_image_orientation((struct tare_str){ file.data, cut }) != 1) assert_int_equal(cut, 6 + size);
+    tare_strbuf_free(&jpeg);
+    tare_strbuf_free(&file);
+    return found;
+}
+
+#define WITH(text) orientation_with(text, sizeof text - 1)
+
+static void orientation__is_that_of_the_exif_segment(void **state) {
+    struct tare_strbuf file = { 0 };
+    (void)state;
+    for (int f = 0; f < 3; f++) {
+        make_file(&file, formats[f]);
+        assert_int_equal(tare_image_orientation((struct tare_str){ file.data, file.size }), 1);
+        tare_strbuf_free(&file);
+    }
+    /* two entries, in both byte orders: the width, then the orientation */
+    assert_int_equal(WITH("Exif\0\0MM\0\x2a\0\0\0\x08\0\x02\1\0\0\3\0\0\0\1\0\5\0\0"
+                          "\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"),
+                     6);
+    assert_int_equal(WITH("Exif\0\0II\x2a\0\x08\0\0\0\x02\0\0\1\3\0\1\0\0\0\5\0\0\0"
+                          "\x12\1\3\0\1\0\0\0\3\0\0\0\0\0\0\0"),
+                     3);
+    /* no such entry; a value that does not exist; another type; another segment; a directory outside of it */
+    assert_int_equal(WITH("Exif\0\0MM\0\x2a\0\0\0\x08\0\x01\1\0\0\3\0\0\0\1\0\5\0\0\0\0\0\0"), 1);
+    assert_int_equal(WITH("Exif\0\0MM\0\x2a\0\0\0\x08\0\x01\1\x12\0\3\0\0\0\1\0\x09\0\0\0\0\0\0"), 1);
+    assert_int_equal(WITH("Exif\0\0MM\0\x2a\0\0\0\x08\0\x01\1\x12\0\4\0\0\0\1\0\6\0\0\0\0\0\0"), 1);
+    assert_int_equal(WITH("Exim\0\0MM\0\x2a\0\0\0\x08\0\x01\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"), 1);
+    assert_int_equal(WITH("Exif\0\0MM\0\x2a\xff\xff\xff\xf0\0\x01\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"), 1);
+}
+
 static void decode__refuses_absurd_sizes(void **state) {
     /* a progressive JPEG and a PNG whose headers claim 60000 x 60000 pixels */
     struct tare_strbuf jpeg = { 0 }, png = { 0 };
@@ -272,6 +314,7 @@ static void memory__stays_small(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decode__knows_formats_by_their_first_bytes),
+        cmocka_unit_test(orientation__is_that_of_the_exif_segment),
         cmocka_unit_test(decode__refuses_absurd_sizes),
         cmocka_unit_test(decode__refuses_indices_and_codes_as_pixels),
         cmocka_unit_test(decode__reads_what_deflate_compresses_most),
