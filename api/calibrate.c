@@ -51,6 +51,7 @@ tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, co
     out->options = (struct tare_calibrate_options){
         .signature = out->how.signature,
         .spec = out->records.spec,
+        .feedback = &out->records.feedback,
         .threads = out->how.threads ? out->how.threads
                    : context        ? context->threads
                                     : 0,

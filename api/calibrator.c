@@ -2,6 +2,7 @@
  * the calibration engine, which reads from the queue as it reads from a file. */
 #include "base/alloc.h"
 #include "base/thread.h"
+#include "datasets/sequence.h"
 #include "eval/model_inputs.h"
 #include "interpreter/session.h"
 #include "api/calibrating.h"
@@ -15,7 +16,10 @@ enum { QUEUE_ITEMS = 256, QUEUE_BYTES = 1 << 20, LARGE_BYTES = 1 << 16 };
 struct queue {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct tare_tensor **items; /* ring buffer; each item holds the tensors of one sample, in feed order */
+    struct item {
+        struct tare_tensor *values; /* in feed order */
+        int64_t sequence;           /* of the record */
+    } * items;                      /* ring buffer of samples */
     size_t first, count;
     size_t bytes;   /* of the samples in it */
     size_t minimum; /* full from here on if the samples have QUEUE_BYTES, else at QUEUE_ITEMS */
@@ -36,6 +40,7 @@ struct tare_calibrator_handle {
     size_t n_feeds;
     struct tare_sample_source source;
     int64_t taken;
+    struct tare_sequences sequences; /* of the samples that were pushed */
     struct queue queue;
     pthread_t thread;
     bool running;
@@ -72,11 +77,13 @@ static struct tare_tensor *take(tare_calibrator *c, struct tare_record *record) 
         pthread_cond_wait(&q->changed, &q->lock);
     q->idle--;
     if (q->count) {
-        sample = q->items[q->first];
+        sample = q->items[q->first].values;
+        *record = (struct tare_record){
+            .file = 0, .number = c->taken, .index = c->taken, .sequence = q->items[q->first].sequence
+        };
         q->first = (q->first + 1) % QUEUE_ITEMS;
         q->count--;
         q->bytes -= sample_bytes(c, sample);
-        *record = (struct tare_record){ .file = 0, .number = c->taken, .index = c->taken };
         c->taken++;
     }
     if (q->waiting && has_room(q)) pthread_cond_broadcast(&q->changed);
@@ -175,26 +182,29 @@ tare_status tare_calibrator_open(tare_calibrator **out, const tare_model *model,
     return tare_public_end(status);
 }
 
-static tare_status bind(struct tare_tensor **out, const tare_calibrator *c, const tare_array *inputs, size_t n_inputs,
-                        bool record) {
-    struct tare_tensor *values = tare_calloc(c->n_feeds + 1, sizeof *values);
+static tare_status bind_sample(struct item *out, tare_calibrator *c, const struct tare_sample *sample, bool record) {
+    const struct tare_feedback *feedback = c->work.options.feedback;
+    struct tare_record where = { 0 };
+    if (feedback->sequence) TARE_TRY(tare_sequences_number(&where, &c->sequences, sample, feedback->sequence));
+    out->sequence = where.sequence;
+    if (record || feedback->sequence) return tare_bind_record(out->values, c->signature, sample, feedback);
+    return tare_bind_inputs(out->values, c->signature, sample, feedback);
+}
+
+static tare_status bind(struct item *out, tare_calibrator *c, const tare_array *inputs, size_t n_inputs, bool record) {
     struct tare_sample sample;
     tare_status status;
-    if (!values) return TARE_NO_MEMORY;
+    *out = (struct item){ .values = tare_calloc(c->n_feeds + 1, sizeof *out->values) };
+    if (!out->values) return TARE_NO_MEMORY;
     status = tare_public_sample(&sample, inputs, n_inputs);
-    if (status == TARE_OK)
-        status = record ? tare_bind_record(values, c->signature, &sample, NULL)
-                        : tare_bind_inputs(values, c->signature, &sample);
+    if (status == TARE_OK) status = bind_sample(out, c, &sample, record);
     tare_sample_reset(&sample);
-    if (status == TARE_OK)
-        *out = values;
-    else
-        tare_free(values);
+    if (status != TARE_OK) tare_free(out->values);
     return status;
 }
 
 /* Takes ownership of the sample, also on failure. */
-static tare_status enqueue(tare_calibrator *c, struct tare_tensor *sample) {
+static tare_status enqueue(tare_calibrator *c, struct item sample) {
     struct queue *q = &c->queue;
     tare_status status = TARE_OK;
     pthread_mutex_lock(&q->lock);
@@ -210,18 +220,18 @@ static tare_status enqueue(tare_calibrator *c, struct tare_tensor *sample) {
                      : TARE_FAIL(TARE_INVALID_ARGUMENT, "the calibrator is finished and accepts no more samples");
     } else {
         q->items[(q->first + q->count++) % QUEUE_ITEMS] = sample;
-        q->bytes += sample_bytes(c, sample);
+        q->bytes += sample_bytes(c, sample.values);
         if (q->idle && (q->count >= q->minimum / 2 || q->bytes >= LARGE_BYTES)) pthread_cond_broadcast(&q->changed);
-        sample = NULL;
+        sample.values = NULL;
     }
     pthread_mutex_unlock(&q->lock);
-    if (sample) free_sample(c, sample);
+    if (sample.values) free_sample(c, sample.values);
     return status;
 }
 
 tare_status tare_public_calibrator_push(tare_calibrator *c, const tare_array *inputs, size_t n_inputs, bool record) {
     const volatile sig_atomic_t *interrupted = c->work.options.interrupted;
-    struct tare_tensor *sample;
+    struct item sample;
     if (interrupted && *interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
     TARE_TRY(bind(&sample, c, inputs, n_inputs, record));
     return enqueue(c, sample);
@@ -271,8 +281,9 @@ void tare_calibrator_close(tare_calibrator *c) {
         save_unfinished(c);
     }
     for (; c->queue.count; c->queue.count--, c->queue.first++)
-        free_sample(c, c->queue.items[c->queue.first % QUEUE_ITEMS]);
+        free_sample(c, c->queue.items[c->queue.first % QUEUE_ITEMS].values);
     tare_free(c->queue.items);
+    tare_sequences_free(&c->sequences);
     pthread_cond_destroy(&c->queue.changed);
     pthread_mutex_destroy(&c->queue.lock);
     tare_workflow_calibrate_close(&c->calibrating);

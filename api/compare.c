@@ -152,6 +152,7 @@ static tare_status use_settings(tare_comparison *c, const tare_model *model, con
                                           .calibration = c->calibration,
                                           .spec = c->values.records.spec,
                                           .spec_path = c->values.records.spec_path,
+                                          .feedback = &c->values.records.feedback,
                                           .quiet = true,
                                           .on_progress = context ? context->progress : NULL,
                                           .progress_arg = context ? context->progress_arg : NULL,
@@ -164,6 +165,7 @@ static tare_status run(tare_comparison *c, const tare_model *model, const tare_c
     TARE_TRY(use_settings(c, model, task));
     TARE_TRY(tare_workflow_compare_open(&c->job, &c->values.how, &c->task));
     TARE_TRY(tare_workflow_compare_run(&c->job));
+    tare_data_options_warn(&c->log, &c->values.records);
     return tare_workflow_compare_failure(&c->job);
 }
 

@@ -142,7 +142,7 @@ static tare_status detach(struct tare_tensor *output) {
 static tare_status run(tare_runner *runner, const tare_array *inputs, size_t n_inputs) {
     struct tare_sample sample;
     tare_status status = (runner->borrows ? tare_public_borrow : tare_public_sample)(&sample, inputs, n_inputs);
-    if (status == TARE_OK) status = tare_bind_inputs(runner->inputs, runner->signature, &sample);
+    if (status == TARE_OK) status = tare_bind_inputs(runner->inputs, runner->signature, &sample, NULL);
     tare_sample_reset(&sample); /* the inputs share its tensors */
     if (status != TARE_OK) return status;
     status = tare_session_run_signature(runner->session, runner->signature, runner->inputs, runner->outputs);

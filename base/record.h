@@ -10,6 +10,7 @@ struct tare_record {
     int64_t index;  /* of the record in the whole data set (all files one after the other, before any sharding), from 0,
                        including bad records; basis of the convergence statistics */
     int64_t offset; /* of the record in the uncompressed stream of its file */
+    int64_t sequence; /* of records that follow each other (datasets/sequence.h); 0: not numbered */
 };
 
 #endif

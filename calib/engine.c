@@ -275,6 +275,8 @@ static tare_status choose_batch(struct engine *e, const struct tare_signature *s
     e->room = 1;
     *reason = NULL;
     if (e->options->batch == 1 || e->options->hessians) return TARE_OK;
+    if (e->plan.loop) *reason = "they are steps of sequences (--feedback)";
+    if (e->plan.loop) return TARE_OK;
     TARE_TRY(tare_batch_check_graph(reason, e->plan.model, signature));
     if (*reason) return TARE_OK;
     const struct tare_batch_sample *samples[2];
@@ -291,6 +293,7 @@ static tare_status choose_batch(struct engine *e, const struct tare_signature *s
 static tare_status check_state(struct engine *e, const struct tare_graph_model *model,
                                const struct tare_signature *signature) {
     TARE_TRY(tare_session_state_ops(&e->stateful, model, signature, NULL));
+    e->stateful |= e->plan.loop != NULL;
     e->state_path = e->stateful ? NULL : e->options->state_path;
     for (size_t i = 0; i < e->source->n_files && e->stateful; i++) {
         if (e->calibration->inputs[e->inputs[i]].records.count > 0)
@@ -318,6 +321,8 @@ static tare_status prepare(struct engine *e, const struct tare_graph_model *mode
                                       .inputs = e->inputs,
                                       .limit = e->options->limit };
     tare_feeder_begin(&e->feeder);
+    if (tare_feedback_is_given(e->options->feedback))
+        TARE_TRY(tare_feedback_loop_new(&e->plan.loop, e->options->feedback, signature));
     TARE_TRY(check_state(e, model, signature));
     TARE_TRY(choose_batch(e, signature, reason));
     e->threads = e->options->threads > 0 ? e->options->threads : tare_cpu_count();
@@ -334,6 +339,7 @@ static void clean_up(struct engine *e) {
         tare_worker_free(&e->workers[w]);
     tare_free(e->workers);
     tare_feeder_end(&e->feeder);
+    tare_feedback_loop_free(e->plan.loop);
     for (size_t i = 0; e->plan.locks && i < e->observed.n_slots; i++)
         pthread_mutex_destroy(&e->plan.locks[i]);
     tare_worker_plan_free(&e->plan);

@@ -35,6 +35,7 @@ struct tare_calibration_options {
     void *progress_arg;
     const volatile sig_atomic_t *interrupted; /* NULL: never */
     /* Accumulates these Hessians instead of statistics, in a second pass, one record at a time. NULL: statistics. */
+    const struct tare_feedback *feedback; /* state between records, which then run in order; NULL: none */
     struct tare_hessians *hessians;
 };
 

@@ -135,6 +135,7 @@ static tare_status run_feeds(struct tare_worker *worker, const struct tare_tenso
     const struct tare_worker_plan *plan = worker->plan;
     tare_status status = tare_session_run(worker->session, plan->feeds, feeds, plan->n_feeds, plan->fetches,
                                           worker->results, plan->n_fetches, NULL, 0);
+    if (plan->loop && status == TARE_OK) status = tare_feedback_take(plan->loop, worker->results);
     for (size_t i = 0; i < plan->n_fetches; i++)
         tare_tensor_reset(&worker->results[i]);
     return status;
@@ -162,6 +163,12 @@ static void count_functions(struct tare_worker *worker) {
     }
 }
 
+static tare_status run_single(struct tare_worker *worker, const struct tare_batch_sample *sample) {
+    struct tare_feedback_loop *loop = worker->plan->loop;
+    if (loop) TARE_TRY(tare_feedback_feed(loop, sample->feeds, &sample->record));
+    return run_feeds(worker, sample->feeds);
+}
+
 tare_status tare_worker_run(struct tare_worker *worker, const struct tare_batch *batch) {
     tare_status status;
     if (worker->count != 0 && worker->count != batch->count) { /* the last records, fewer than the others */
@@ -174,7 +181,7 @@ tare_status tare_worker_run(struct tare_worker *worker, const struct tare_batch 
         worker->places[i] = (struct tare_place){ worker->plan->inputs[record->file], record->number, record->index };
     }
     if (batch->count == 1) {
-        status = run_feeds(worker, batch->samples[0].feeds);
+        status = run_single(worker, &batch->samples[0]);
     } else {
         status = tare_batch_join(worker->joined, batch, worker->pool);
         if (status == TARE_OK) status = run_feeds(worker, worker->joined);

@@ -6,6 +6,7 @@
 #include "calib/hessian.h"
 #include "calib/observed.h"
 #include "calib/statistics.h"
+#include "interpreter/feedback.h"
 #include "interpreter/session.h"
 
 struct tare_shape_probe; /* calib/shape_probe.h */
@@ -17,8 +18,9 @@ struct tare_worker_plan {
     struct tare_edge *feeds, *fetches;
     size_t n_feeds, n_fetches;
     bool channels;
-    struct tare_hessians *hessians; /* counted instead of statistics; NULL: statistics */
-    const int32_t *inputs;          /* source file -> input of the calibration */
+    struct tare_feedback_loop *loop; /* state between records; NULL: none. Only for a single worker */
+    struct tare_hessians *hessians;  /* counted instead of statistics; NULL: statistics */
+    const int32_t *inputs;           /* source file -> input of the calibration */
     /* By slot: the statistics that all workers count into, each with its lock. */
     struct tare_statistics **statistics;
     pthread_mutex_t *locks;

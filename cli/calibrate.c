@@ -205,6 +205,8 @@ static tare_status check_signatures(struct work *w) {
         tare_strbuf_free(&ops);
         TARE_TRY(status);
     }
+    if (tare_feedback_is_given(w->job_options.feedback))
+        tare_note(&w->log, "records run in order, one at a time, and cannot be resumed (--feedback)");
     return TARE_OK;
 }
 
@@ -239,6 +241,7 @@ static tare_status prepare(struct work *w) {
     if (!options->dry_run && w->team.rank == 0) TARE_TRY(tare_output_lock(&w->lock, options->output));
     TARE_TRY(tare_data_options_open(&w->options->records));
     w->job_options.spec = options->records.spec;
+    w->job_options.feedback = &options->records.feedback;
     TARE_TRY(tare_command_load_prepared(&w->model, options->model));
     if (options->function) TARE_TRY(pick_function(w));
     TARE_TRY(tare_workflow_calibrate_open(&w->job, w->model, &w->job_options));
@@ -322,6 +325,21 @@ static void print_rest(const struct work *w) {
     tare_free(words);
 }
 
+static void print_compare(const struct work *w) {
+    const struct tare_feedback *feedback = &w->options->records.feedback;
+    const char **words = tare_calloc(2 * feedback->pairs.count + 9, sizeof *words);
+    size_t count = 0;
+    if (!words) return;
+    words[count++] = "compare", words[count++] = w->options->model;
+    words[count++] = "--calibration", words[count++] = w->options->output;
+    words[count++] = "--data", words[count++] = "EVAL.tfrecord";
+    for (size_t i = 0; i < feedback->pairs.count; i++)
+        words[count++] = "--feedback", words[count++] = feedback->pairs.items[i];
+    if (feedback->sequence) words[count++] = "--sequence", words[count++] = feedback->sequence;
+    tare_hint_words(&w->log, words);
+    tare_free(words);
+}
+
 /* To convert with the default method (TensorFlow 1: quantize), or to compare methods first. */
 static void print_next(const struct work *w) {
     const char *model = w->options->model, *calibration = w->options->output;
@@ -334,7 +352,7 @@ static void print_next(const struct work *w) {
     if (w->options->how.sample && !has_signatures(&w->options->data) && !w->options->inputs.given.count)
         print_rest(w);
     else
-        tare_hint(&w->log, "compare", model, "--calibration", calibration, "--data", "EVAL.tfrecord", NULL);
+        print_compare(w);
 }
 
 static tare_status finish(struct work *w) {
@@ -344,6 +362,7 @@ static tare_status finish(struct work *w) {
               w->calibration->n_tensors, w->outcome.seconds, options->output);
     /* Warnings about a single shard would mostly concern records of the other shards. */
     if (!options->shard) TARE_TRY(tare_workflow_calibrate_log(&w->log, w->calibration));
+    tare_data_options_warn(&w->log, &options->records);
     tare_calibrate_print_bad(&w->log, w->calibration, options->shard ? 0 : 1);
     if (!options->shard && strcmp(options->output, "-") != 0) print_next(w);
     return print_json(w);

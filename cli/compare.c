@@ -160,6 +160,7 @@ static struct tare_compare_task task_of(const struct compare_options *options, c
                                        .calibration_file = options->calibration,
                                        .spec = options->records.spec,
                                        .spec_path = options->records.spec_path,
+                                       .feedback = &options->records.feedback,
                                        .quiet = options->quiet,
                                        .interrupted = &tare_interrupted };
 }
@@ -211,6 +212,7 @@ static tare_status run(int argc, char *const *argv) {
         goto done;
     }
     TARE_CHECK(tare_workflow_compare_run(&c));
+    tare_data_options_warn(&log, &options.records);
     c.result.text_width = tare_command_width(stdout);
     c.result.wide = options.wide;
     if (c.failure == TARE_OK) TARE_CHECK(write_recipe(&c, &options)); /* first, because the report contains its hash */

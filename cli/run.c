@@ -102,7 +102,7 @@ struct run_state {
     const struct run_options *options;
     struct tare_log log;
     struct tare_graph_model *model;
-    const struct tare_signature *signature;
+    const struct tare_signature *signature, *written; /* what runs; with the outputs that are written */
     struct tare_session **sessions;
     int threads, batch;
     bool stateful;
@@ -135,6 +135,7 @@ static tare_status run_samples(struct run_state *state) {
                                            .n_paths = given->data.count,
                                            .limit = given->limit,
                                            .spec = given->records.spec,
+                                           .feedback = &given->records.feedback,
                                            .batch = state->batch,
                                            .interrupted = &tare_interrupted,
                                            .begin = given->trace ? on_begin : NULL };
@@ -197,14 +198,20 @@ static void join_lines(struct tare_strbuf *text) {
     *text = joined;
 }
 
-/* A signature with only the requested outputs, in that order. */
+static bool is_chosen(const struct tare_option_list *names, const char *output) {
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->items[i], output) == 0) return true;
+    return false;
+}
+
+/* A signature with only the requested outputs, in that order, and one that also has those that are fed back. */
 static tare_status choose_outputs(struct run_state *state) {
     const struct tare_option_list *names = &state->options->outputs;
     const struct tare_signature *all = state->signature;
-    struct tare_signature *chosen = TARE_NEW(&state->model->arena, struct tare_signature);
+    struct tare_signature *chosen = TARE_NEW_ARRAY(&state->model->arena, struct tare_signature, 2), *run = chosen + 1;
     if (!chosen) return TARE_NO_MEMORY;
     *chosen = *all;
-    chosen->outputs = TARE_NEW_ARRAY(&state->model->arena, struct tare_binding, names->count);
+    chosen->outputs = TARE_NEW_ARRAY(&state->model->arena, struct tare_binding, names->count + all->n_outputs);
     chosen->n_outputs = 0;
     if (!chosen->outputs) return TARE_NO_MEMORY;
     for (size_t i = 0; i < names->count; i++) {
@@ -219,7 +226,13 @@ static tare_status choose_outputs(struct run_state *state) {
         tare_strbuf_free(&known);
         TARE_TRY(status);
     }
-    state->signature = chosen;
+    *run = *chosen;
+    for (size_t i = 0; i < all->n_outputs; i++)
+        if (tare_feedback_reads(&state->options->records.feedback, all->outputs[i].key) &&
+            !is_chosen(names, all->outputs[i].key))
+            run->outputs[run->n_outputs++] = all->outputs[i];
+    state->signature = run;
+    state->written = chosen;
     return TARE_OK;
 }
 
@@ -236,7 +249,9 @@ static tare_status choose_workers(struct run_state *state) {
         tare_note(&state->log, "%s is stateful (%s): %s", state->signature->key, tare_strbuf_text(&found),
                   state->threads > 1 ? "each worker has its own" : "it runs on one worker");
     }
-    if (!options->data.count || options->trace || options->batching) state->threads = 1;
+    const bool feeds_back = tare_feedback_is_given(&options->records.feedback);
+    if (feeds_back) tare_note(&state->log, "records run in order, one at a time (--feedback)");
+    if (!options->data.count || options->trace || options->batching || feeds_back) state->threads = 1;
     tare_strbuf_free(&found);
     return status;
 }
@@ -256,16 +271,18 @@ static tare_status prepare(struct run_state *state, struct tare_run_arrays *arra
     TARE_TRY(options->function ? pick_function(state, arrays)
                                : tare_pick_signature(&state->signature, state->model, options->signature));
     if (!options->data.count && !options->inputs.count) TARE_TRY(tare_run_arrays_missing(state->signature));
+    TARE_TRY(tare_feedback_check(&options->records.feedback, state->signature));
+    state->written = state->signature;
     if (options->outputs.count) TARE_TRY(choose_outputs(state));
     TARE_TRY(tare_session_check_ops(state->model, state->signature));
     TARE_TRY(choose_workers(state));
     if (options->batching) {
         TARE_TRY(
             tare_error_prefix(tare_served_batches_new(&state->batches, state->model, state->signature), "--batching"));
-        state->signature = tare_served_batches_signature(state->batches);
+        state->signature = state->written = tare_served_batches_signature(state->batches);
     }
     session.op_threads = (options->threads ? options->threads : tare_cpu_count()) / state->threads;
-    TARE_TRY(tare_run_outputs_new(&state->outputs, state->signature, options->output_dir,
+    TARE_TRY(tare_run_outputs_new(&state->outputs, state->written, options->output_dir,
                                   options->per_record   ? TARE_RUN_OUTPUTS_PER_RECORD
                                   : options->data.count ? TARE_RUN_OUTPUTS_JOINED
                                                         : TARE_RUN_OUTPUTS_ONCE,
@@ -278,8 +295,8 @@ static tare_status prepare(struct run_state *state, struct tare_run_arrays *arra
 static tare_status report(const struct run_state *state, double seconds) {
     const struct run_options *options = state->options;
     const struct tare_run_summary summary = {
-        options->model, state->signature->key,       state->records, state->threads, state->batch, state->stateful,
-        seconds,        state->signature->n_outputs, state->batches
+        options->model, state->signature->key,     state->records, state->threads, state->batch, state->stateful,
+        seconds,        state->written->n_outputs, state->batches
     };
     struct tare_arena arena = { 0 };
     struct tare_run_profile profile = { 0 };
@@ -300,6 +317,8 @@ static tare_status check_usage(const struct run_options *options) {
         return TARE_FAIL(TARE_USAGE, "--signature and --function are mutually exclusive");
     if (options->batching && !options->data.count)
         return TARE_FAIL(TARE_USAGE, "--batching requires --data, whose records are the requests");
+    if (tare_feedback_is_given(&options->records.feedback) && (!options->data.count || options->batching))
+        return TARE_FAIL(TARE_USAGE, "--feedback requires --data, whose records run in order, and no --batching");
     if (options->records.spec_path && options->inputs.count)
         return TARE_FAIL(TARE_USAGE,
                          "--spec: applies to --data, not to --input (expected --data FILE.npy, with 'feature: "
@@ -329,6 +348,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(options.data.count ? run_samples(&state) : run_arrays(&state, &arrays));
     if (options.data.count && state.records == 0)
         TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records (expected at least 1)", options.data.items[0]));
+    tare_data_options_warn(&state.log, &options.records);
     TARE_CHECK(tare_run_outputs_commit(state.outputs));
     if (options.output_dir)
         tare_note(&state.log, "wrote the outputs of %" PRId64 " record%s to %s", state.records,

@@ -7,6 +7,7 @@
 #include "base/thread.h"
 #include "datasets/data_file.h"
 #include "datasets/foreign_file.h"
+#include "datasets/sequence.h"
 
 #include <string.h>
 
@@ -32,6 +33,7 @@ struct tare_source {
     int64_t index;          /* of the next record in the data set */
     /* consumer */
     int64_t given; /* number of samples, and of records that the caller skipped */
+    struct tare_sequences sequences;
     struct tare_arena notes;
     struct tare_bad_record *bad;
     size_t n_bad, bad_capacity;
@@ -278,6 +280,7 @@ void tare_source_free(struct tare_source *source) {
     }
     tare_data_file_close(source->reader);
     tare_file_list_free(&source->files);
+    tare_sequences_free(&source->sequences);
     tare_arena_free(&source->notes);
     tare_free(source->classes);
     tare_free(source->bad);
@@ -342,6 +345,16 @@ static tare_status take_sample(struct item *item, bool *end, struct tare_source 
     }
 }
 
+static tare_status number_sequence(struct item *item, struct tare_source *source) {
+    const char *key = source->options.sequence;
+    tare_status status;
+    if (!key) return TARE_OK;
+    status = tare_sequences_number(&item->where, &source->sequences, &item->sample, key);
+    if (status != TARE_OK) tare_sample_reset(&item->sample);
+    return tare_error_prefix(status, "%s: record %lld", source->files.names[item->where.file],
+                             (long long)item->where.number);
+}
+
 tare_status tare_source_next(struct tare_sample *out, struct tare_record *where, bool *end, struct tare_source *source,
                              bool (*expected)(void *arg, const struct tare_record *where), void *arg) {
     const struct filter filter = { expected, arg };
@@ -352,6 +365,7 @@ tare_status tare_source_next(struct tare_sample *out, struct tare_record *where,
     if (source->over) return TARE_OK;
     TARE_TRY(start_ahead(source));
     status = take_sample(&item, end, source, &filter);
+    if (status == TARE_OK && !*end) status = number_sequence(&item, source);
     source->over = status != TARE_OK || *end;
     if (source->over) return status;
     *out = item.sample;

@@ -23,7 +23,8 @@ struct tare_source_options {
                         counts only in its own shard */
     void (*on_bad)(void *arg, const char *text); /* called for each skipped record; NULL: not called */
     void *on_bad_arg;
-    size_t prefetch;                      /* samples that a thread decodes in advance; 0: none */
+    const char *sequence; /* record key by which sequences are numbered (datasets/sequence.h); NULL: they are not */
+    size_t prefetch;      /* samples that a thread decodes in advance; 0: none */
     const struct tare_dataset_spec *spec; /* maps records to samples; borrowed. NULL: records are samples */
     const char *labels;                   /* of images, see datasets/image_folder.h; NULL: by their folders */
     tare_sample_decoder decode;           /* used instead of spec for TFRecords; called on the prefetch thread */

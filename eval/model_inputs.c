@@ -134,10 +134,10 @@ static tare_status wrong_keys(const struct tare_signature *signature, const stru
 }
 
 /* The value of a record that has a single one besides the label, whatever its key. */
-static const struct tare_tensor *only_value(const struct tare_sample *sample, const char *label) {
+static const struct tare_tensor *only_value(const struct tare_sample *sample) {
     const struct tare_tensor *found = NULL;
     for (size_t i = 0; i < sample->count; i++) {
-        if (strcmp(sample->keys[i], label ? label : "label") == 0) continue;
+        if (strcmp(sample->keys[i], "label") == 0) continue;
         if (found) return NULL;
         found = &sample->values[i];
     }
@@ -145,14 +145,14 @@ static const struct tare_tensor *only_value(const struct tare_sample *sample, co
 }
 
 tare_status tare_bind_record(struct tare_tensor *values, const struct tare_signature *signature,
-                             const struct tare_sample *sample, const char *label) {
+                             const struct tare_sample *sample, const struct tare_feedback *feedback) {
     struct tare_feed feed;
     const struct tare_tensor *value;
-    if (tare_signature_feed_count(signature) != 1) return tare_bind_sample(values, signature, sample, label);
+    if (tare_signature_feed_count(signature) != 1) return tare_bind_sample(values, signature, sample, feedback);
     tare_signature_feed(&feed, signature, 0);
     value = tare_sample_find(sample, feed.name);
-    if (!value) value = only_value(sample, label);
-    if (!value) return tare_bind_sample(values, signature, sample, label);
+    if (!value && !tare_feedback_feeds(feedback, feed.name)) value = only_value(sample);
+    if (!value) return tare_bind_sample(values, signature, sample, feedback);
     return bind_value(&values[0], &feed, value, sample->keys[value - sample->values]);
 }
 
@@ -175,13 +175,13 @@ static const struct tare_tensor *find_value(const struct keyed_values *values, c
 }
 
 static tare_status bind_values(struct tare_tensor *values, size_t *bound, const struct tare_signature *signature,
-                               const struct keyed_values *keyed) {
+                               const struct keyed_values *keyed, const struct tare_feedback *feedback) {
     const size_t count = tare_signature_feed_count(signature);
     struct tare_feed feed;
     for (size_t i = 0; i < count; i++) {
         tare_signature_feed(&feed, signature, i);
         const struct tare_tensor *value = find_value(keyed, feed.name);
-        if (!value && may_be_absent(&feed)) {
+        if (!value && (may_be_absent(&feed) || tare_feedback_feeds(feedback, feed.name))) {
             values[(*bound)++] = (struct tare_tensor){ 0 };
             continue;
         }
@@ -192,15 +192,14 @@ static tare_status bind_values(struct tare_tensor *values, size_t *bound, const 
 }
 
 tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signature *signature,
-                             const struct tare_sample *sample, const char *label) {
+                             const struct tare_sample *sample, const struct tare_feedback *feedback) {
     struct keyed_values keyed;
     size_t bound = 0;
     tare_status status = index_values(&keyed, sample);
-    if (status == TARE_OK) status = bind_values(values, &bound, signature, &keyed);
+    if (status == TARE_OK) status = bind_values(values, &bound, signature, &keyed, feedback);
     while (status != TARE_OK && bound-- > 0)
         tare_tensor_reset(&values[bound]);
     tare_map_free(&keyed.by_key);
-    (void)label; /* other keys are labels or expected outputs, for the evaluation */
     return status;
 }
 
@@ -225,10 +224,10 @@ static tare_status unknown_key(const struct tare_signature *signature, const cha
 }
 
 tare_status tare_bind_inputs(struct tare_tensor *values, const struct tare_signature *signature,
-                             const struct tare_sample *sample) {
+                             const struct tare_sample *sample, const struct tare_feedback *feedback) {
     const size_t count = tare_signature_feed_count(signature);
     size_t used = 0;
-    TARE_TRY(tare_bind_sample(values, signature, sample, NULL));
+    TARE_TRY(tare_bind_sample(values, signature, sample, feedback));
     for (size_t i = 0; i < count; i++)
         used += values[i].dtype != 0;
     for (size_t i = 0; i < sample->count && used < sample->count; i++) {

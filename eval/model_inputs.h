@@ -4,6 +4,7 @@
 
 #include "datasets/source.h"
 #include "graph/model.h"
+#include "interpreter/feedback.h"
 
 /* Finds the signature `key`; NULL: serving_default, or the only signature. Errors list the signatures. */
 tare_status tare_pick_signature(const struct tare_signature **out, const struct tare_graph_model *model,
@@ -19,17 +20,17 @@ struct tare_feed {
 };
 void tare_signature_feed(struct tare_feed *out, const struct tare_signature *signature, size_t i);
 /* Shares the sample's tensors in feed order. Errors name a missing key, or a dtype or shape that does not match
- * (expected and got). Other keys are labels or expected outputs, for the evaluation. */
+ * (expected and got). Other keys are labels or expected outputs, for the evaluation. The inputs of `feedback` (NULL:
+ * none) may be missing. */
 tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signature *signature,
-                             const struct tare_sample *sample, const char *label);
+                             const struct tare_sample *sample, const struct tare_feedback *feedback);
 /* The same where a key that the signature does not have is an error: that of an input with a default, misspelled. */
 tare_status tare_bind_inputs(struct tare_tensor *values, const struct tare_signature *signature,
-                             const struct tare_sample *sample);
+                             const struct tare_sample *sample, const struct tare_feedback *feedback);
 /* As tare_bind_sample for a record of a data file: if the signature has one input, it takes the value of a record with
- * a single key besides the label (`label`; NULL: "label"), whatever that key is: a bare .npy file has no other name
- * than its own. */
+ * a single key besides "label", whatever that key is: a bare .npy file has no other name than its own. */
 tare_status tare_bind_record(struct tare_tensor *values, const struct tare_signature *signature,
-                             const struct tare_sample *sample, const char *label);
+                             const struct tare_sample *sample, const struct tare_feedback *feedback);
 /* Concatenates the i-th values of `count` samples, rows[s][i], on axis 0. Sets *fits to false and makes no tensor when
  * their other dimensions differ. */
 tare_status tare_concat_rows(struct tare_tensor *out, const struct tare_tensor *const *rows, size_t count, size_t feed,

@@ -110,6 +110,7 @@ tare_status tare_record_reader_open(struct tare_record_reader *out, const struct
                                                 .shards = options->shards,
                                                 .takes = options->takes,
                                                 .takes_arg = options->takes_arg,
+                                                .sequence = options->feedback ? options->feedback->sequence : NULL,
                                                 .spec = options->spec };
     const struct tare_record_store *store = options->records;
     size_t n_files;

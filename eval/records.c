@@ -41,7 +41,7 @@ void tare_record_edges_free(struct tare_record_edges *edges) {
 tare_status tare_record_take(struct tare_bound_record *out, const struct tare_record_edges *edges,
                              struct tare_sample *sample, const struct tare_record *where) {
     struct tare_tensor *values = tare_calloc(edges->n_feeds + edges->n_outputs + 1, sizeof *values);
-    tare_status status = values ? tare_bind_record(values, edges->signature, sample, NULL) : TARE_NO_MEMORY;
+    tare_status status = values ? tare_bind_record(values, edges->signature, sample, edges->feedback) : TARE_NO_MEMORY;
     if (status != TARE_OK) {
         tare_free(values);
         tare_sample_reset(sample);

@@ -4,12 +4,14 @@
 
 #include "datasets/source.h"
 #include "graph/model.h"
+#include "interpreter/feedback.h"
 
 /* The edges that a signature feeds and fetches. */
 struct tare_record_edges {
     const struct tare_signature *signature;
     struct tare_edge *feeds, *fetches; /* one block, from base/alloc.h */
     size_t n_feeds, n_outputs;
+    const struct tare_feedback *feedback; /* whose inputs records may lack; NULL: none */
 };
 
 /* TARE_UNSUPPORTED names an input that cannot be fed or an output that cannot be fetched. Release with

@@ -16,6 +16,7 @@ struct plan {
     struct tare_record_edges edges;
     size_t batch;
     const char *const *files;
+    struct tare_feedback_loop *loop; /* NULL: no feedback; otherwise there is one worker */
 };
 
 struct batch {
@@ -50,6 +51,12 @@ static tare_status choose_batch(size_t *done, struct batch *batch, struct tare_s
     return TARE_OK;
 }
 
+static tare_status run_one(struct tare_bound_record *record, struct tare_session *session, const struct plan *plan) {
+    if (plan->loop) TARE_TRY(tare_feedback_feed(plan->loop, record->values, &record->where));
+    TARE_TRY(tare_record_run(session, &plan->edges, record));
+    return plan->loop ? tare_feedback_take(plan->loop, record->outputs) : TARE_OK;
+}
+
 /* Runs the records from `first` on, at most as many as may be joined, and sets *count to their number. */
 static tare_status run_some(size_t *count, struct batch *batch, size_t first, struct tare_session *session,
                             const struct plan *plan) {
@@ -65,8 +72,7 @@ static tare_status run_some(size_t *count, struct batch *batch, size_t first, st
     }
     for (size_t r = first; r < first + *count; r++) {
         const struct tare_record *where = &batch->records[r].where;
-        TARE_TRY(
-            tare_records_locate(tare_record_run(session, &plan->edges, &batch->records[r]), plan->files, where, where));
+        TARE_TRY(tare_records_locate(run_one(&batch->records[r], session, plan), plan->files, where, where));
     }
     return TARE_OK;
 }
@@ -267,26 +273,38 @@ static tare_status run_crew(struct crew *crew) {
     return status;
 }
 
+static tare_status choose_form(struct plan *plan, struct crew *crew, const struct tare_signature *signature) {
+    const struct tare_runner_options *options = plan->options;
+    const char *one_by_one = NULL;
+    if (tare_feedback_is_given(options->feedback)) {
+        plan->edges.feedback = options->feedback;
+        if (crew->count > 1) tare_session_set_op_threads(crew->sessions[0], crew->count);
+        crew->count = 1;
+        return tare_feedback_loop_new(&plan->loop, options->feedback, signature);
+    }
+    if (options->batch < 2 || !signature->n_outputs) return TARE_OK;
+    TARE_TRY(tare_batch_check_graph(&one_by_one, plan->edges.fetches[0].node->graph->model, signature));
+    if (!one_by_one) plan->batch = tare_runner_most_batch(options, crew->count);
+    return TARE_OK;
+}
+
 tare_status tare_run_records_on(struct tare_session *const *sessions, int count, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, tare_record_fn fn, void *arg) {
     struct plan plan = { .options = options, .batch = 1 };
     struct crew crew = { .plan = &plan, .sessions = sessions, .count = count, .fn = fn, .arg = arg };
     tare_status status;
-    const char *one_by_one = NULL;
     TARE_CHECK(tare_record_edges_of(&plan.edges, signature));
-    if (options->batch > 1 && signature->n_outputs > 0) {
-        TARE_CHECK(tare_batch_check_graph(&one_by_one, plan.edges.fetches[0].node->graph->model, signature));
-        if (!one_by_one) plan.batch = tare_runner_most_batch(options, count);
-    }
+    TARE_CHECK(choose_form(&plan, &crew, signature));
     TARE_CHECK(tare_record_reader_open(&crew.reader, options));
     plan.files = crew.reader.files;
-    if (count > 1) TARE_CHECK(read_ahead(&crew));
-    if (count > 1) share_threads(&crew);
+    if (crew.count > 1) TARE_CHECK(read_ahead(&crew));
+    if (crew.count > 1) share_threads(&crew);
     status = run_crew(&crew);
 done:
     free_ahead(&crew);
     tare_record_reader_close(&crew.reader);
     tare_record_edges_free(&plan.edges);
+    tare_feedback_loop_free(plan.loop);
     return status;
 }
 

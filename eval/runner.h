@@ -4,6 +4,7 @@
 #define TARE_EVAL_RUNNER_H
 
 #include "datasets/source.h"
+#include "interpreter/feedback.h"
 #include "interpreter/session.h"
 
 #include <signal.h>
@@ -28,6 +29,7 @@ struct tare_runner_options {
     /* The same records, decoded, with at least `limit` of them (eval/record_store.h); NULL, or a store that is not
      * complete: the files are read. */
     const struct tare_record_store *records;
+    const struct tare_feedback *feedback; /* state between records, which then run one by one; NULL: none */
     int batch; /* records joined on axis 0, if that changes no bit of the outputs (interpreter/batch_check.h); 0: 1 */
     const volatile sig_atomic_t *interrupted; /* NULL: never */
     /* Called by a worker before it runs a batch, with file and number of the first record. NULL: not called. */
@@ -42,7 +44,8 @@ tare_status tare_run_records(struct tare_session *session, const struct tare_sig
 /* The same on `count` threads with one session each, all of one model. `fn` is called by one thread at a time, in the
  * order of the records. Batch k runs on session k modulo count, so the outputs of a model with state do not depend on
  * timing, and those of other models do not depend on `count`. With fewer batches than threads, each session runs its
- * ops on several threads. Returns the first failure in the order of the records. */
+ * ops on several threads; with feedback, all records run on the first session. Returns the first failure in the order
+ * of the records. */
 tare_status tare_run_records_on(struct tare_session *const *sessions, int count, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, tare_record_fn fn, void *arg);
 

@@ -85,13 +85,14 @@ static tare_status judge_range(struct tare_quant_work *work, const struct tare_q
     const struct tare_quantization_error *own = &errors[0].error;
     double own_db, best_db, low, high;
     if (tare_statistics_extremes(&low, &high, statistics) && low == high)
-        return tare_quant_add_warning(work->report, work->arena,
-                                      "layer '%s': its input was %.6g everywhere in all records of the calibration, so "
-                                      "that its range says nothing: "
-                                      "calibrate with values as the model will get them (a state as the model returned "
-                                      "it for the record before), or "
-                                      "leave the layer in float with a recipe rule",
-                                      layer->op->name, low);
+        return tare_quant_add_warning(
+            work->report, work->arena,
+            "layer '%s': its input was %.6g everywhere in all records of the calibration, so "
+            "that its range says nothing: "
+            "calibrate with values as the model will get them (a state that the model returns: "
+            "--feedback OUTPUT=INPUT), or "
+            "leave the layer in float with a recipe rule",
+            layer->op->name, low);
     TARE_TRY(best_params(&params[1], statistics, &layer->setting));
     TARE_TRY(find_errors(errors, params, statistics));
     own_db = sqnr_db(&errors[0]);

@@ -8,19 +8,20 @@
 
 #include <string.h>
 
-/* Names that are read, with a NULL at the end: the inputs, then label and target. */
+/* Names that are read, with a NULL at the end: the inputs, then other keys. */
 static tare_status list_names(const char ***out, struct tare_arena *arena, const struct tare_array_readers *readers) {
     const size_t feeds = tare_signature_feed_count(readers->signature);
-    const char **names = TARE_NEW_ARRAY(arena, const char *, feeds + 3);
+    const char *const keys[] = { readers->label, readers->target, readers->sequence };
+    const char **names = TARE_NEW_ARRAY(arena, const char *, feeds + 4);
+    size_t count = feeds;
     struct tare_feed feed;
     if (!names) return TARE_NO_MEMORY;
     for (size_t i = 0; i < feeds; i++) {
         tare_signature_feed(&feed, readers->signature, i);
         if (!(names[i] = tare_arena_strdup(arena, feed.name))) return TARE_NO_MEMORY;
     }
-    names[feeds] = readers->label;
-    names[feeds + 1] = readers->target;
-    names[feeds + 2] = NULL;
+    for (size_t i = 0; i < 3; i++)
+        if (keys[i]) names[count++] = keys[i];
     *out = names;
     return TARE_OK;
 }

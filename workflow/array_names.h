@@ -12,6 +12,7 @@ struct tare_array_readers {
     const struct tare_dataset_spec *spec; /* NULL: records are samples */
     const char *label;                    /* key of the labels */
     const char *target;                   /* key of expected values; NULL: none */
+    const char *sequence;                 /* key whose value begins sequences; NULL: none */
 };
 
 /* TARE_USAGE with the names that are read, if one of the arrays in `paths` (datasets/data_file.h) has another name.

@@ -50,6 +50,7 @@ static struct tare_compare_task compare_task(const struct tare_auto_job *job) {
                                        .n_calibration_data = task->n_data,
                                        .spec = job->request->records.spec,
                                        .spec_path = job->request->records.spec_path,
+                                       .feedback = &job->request->records.feedback,
                                        .quiet = task->quiet,
                                        .on_progress = task->on_progress,
                                        .progress_arg = task->progress_arg,
@@ -90,6 +91,7 @@ static void log_compare(const struct tare_auto_job *job, const struct tare_compa
     put_list(&text, "data", &records);
     put_list(&text, how->with.count ? "with" : "calibration-data", how->with.count ? &how->with : &samples);
     put_value(&text, "spec", request->records.spec_path);
+    tare_feedback_put(&text, &request->records.feedback);
     put_value(&text, "methods", how->methods);
     if (strcmp(request->label, "label") != 0) put_value(&text, "label", request->label);
     put_value(&text, "target", request->target_key);
@@ -174,11 +176,16 @@ static void add_value(struct words *words, const char *option, const char *value
 /* The options of the quantization, from which it is read, and with which its command is logged. */
 static tare_status list_words(struct words *out, struct tare_auto_job *job) {
     const struct tare_auto_task *task = job->task;
-    *out = (struct words){ .items = TARE_NEW_ARRAY(&job->arena, char *, 2 * task->n_data + 6) };
+    const struct tare_feedback *feedback = &job->request->records.feedback;
+    *out =
+        (struct words){ .items = TARE_NEW_ARRAY(&job->arena, char *, 2 * (task->n_data + feedback->pairs.count) + 8) };
     if (!out->items) return TARE_NO_MEMORY;
     for (size_t i = 0; job->uses_samples && i < task->n_data; i++)
         add_value(out, "--data", task->data[i]);
     if (job->uses_samples) add_value(out, "--spec", job->request->records.spec_path);
+    for (size_t i = 0; job->uses_samples && i < feedback->pairs.count; i++)
+        add_value(out, "--feedback", feedback->pairs.items[i]);
+    if (job->uses_samples && feedback->pairs.count) add_value(out, "--sequence", feedback->sequence);
     if (job->uses_samples) add_value(out, "--signature", job->request->signature);
     if (job->plan) add_value(out, "--recipe", job->recipe);
     return TARE_OK;

@@ -398,6 +398,7 @@ static tare_status hold_out(struct tare_autotune_search *c, const struct tare_gr
                                                     .interrupted = task->interrupted };
     bool stateful;
     TARE_TRY(tare_session_state_ops(&stateful, model, signature, NULL));
+    stateful |= tare_feedback_is_given(task->feedback);
     if (stateful || tare_calibration_signature_records(task->calibration, signature->key) < HELD_OUT) return TARE_OK;
     TARE_TRY(tare_workflow_calibrate(&c->fit, model, &options));
     if (tare_calibration_signature_records(c->fit, signature->key) < HELD_OUT - 1) { /* fewer than in the file */
@@ -432,6 +433,7 @@ static tare_status find_samples(struct tare_autotune_search *c, struct tare_data
             c->runner = (struct tare_runner_options){ .paths = (const char *const *)groups->items[i].files.names,
                                                       .n_paths = groups->items[i].files.count,
                                                       .spec = task->spec,
+                                                      .feedback = task->feedback,
                                                       .limit = TARE_AUTOTUNE_RECORDS,
                                                       .batch = TARE_RUNNER_BATCH,
                                                       .interrupted = task->interrupted };

@@ -17,6 +17,7 @@ struct tare_autotune_task {
                               TARE_AUTOTUNE_RECORDS of these are run */
     size_t n_data;
     const struct tare_dataset_spec *spec;     /* maps records to inputs; NULL: records are samples */
+    const struct tare_feedback *feedback;     /* state between records; NULL: none */
     const char *label;                        /* key of labels, as for tare_comparison_add; NULL: none */
     const char *target_key;                   /* key of expected values; NULL: none */
     int metric;                               /* 1 + enum tare_measure_kind; 0: inferred */

@@ -163,7 +163,8 @@ static tare_status run_group(struct check *check, const struct tare_graph_model 
     const struct tare_runner_options options = { .paths = (const char *const *)group->files.names,
                                                  .n_paths = group->files.count,
                                                  .limit = RECORDS,
-                                                 .spec = check->request->records.spec };
+                                                 .spec = check->request->records.spec,
+                                                 .feedback = &check->request->records.feedback };
     struct tare_session *session = NULL;
     tare_status status = tare_session_new(&session, model, &plain);
     check->record = 0;

@@ -115,6 +115,22 @@ static tare_status describe_task(struct tare_calibrate_job *c) {
     return c->task ? TARE_OK : TARE_NO_MEMORY;
 }
 
+/* The records of a sequence follow each other, with none left out. */
+static tare_status check_feedback(const struct tare_calibrate_job *c) {
+    const struct tare_calibrate_options *options = c->options;
+    if (!tare_feedback_is_given(options->feedback)) return TARE_OK;
+    if (options->sample)
+        return TARE_FAIL(TARE_USAGE, "--feedback and --sample are mutually exclusive: records drawn at random do not "
+                                     "follow each other (expected --limit N, or --data with fewer files)");
+    if (options->shards > 1)
+        return TARE_FAIL(TARE_USAGE,
+                         "--feedback: the records of a shard do not follow each other (calibrate some of the "
+                         "files in each process, and combine the results with tare merge)");
+    for (size_t i = 0; i < c->groups.count; i++)
+        TARE_TRY(tare_feedback_check(options->feedback, c->groups.items[i].signature));
+    return TARE_OK;
+}
+
 /* Labels are not used, but the arrays of an evaluation may have them. */
 static tare_status check_array_names(const struct tare_data_groups *groups,
                                      const struct tare_calibrate_options *options) {
@@ -122,7 +138,9 @@ static tare_status check_array_names(const struct tare_data_groups *groups,
         const struct tare_data_group *group = &groups->items[i];
         const struct tare_array_readers readers = { .signature = group->signature,
                                                     .spec = options->spec,
-                                                    .label = "label" };
+                                                    .label = "label",
+                                                    .sequence =
+                                                        options->feedback ? options->feedback->sequence : NULL };
         TARE_TRY(
             tare_workflow_check_array_names((const char *const *)group->files.names, group->files.count, &readers));
     }
@@ -153,6 +171,7 @@ tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const s
     else
         TARE_TRY(tare_data_groups_make(&out->groups, model, options->data, options->n_data, plain));
     TARE_TRY(check_array_names(&out->groups, options));
+    TARE_TRY(check_feedback(out));
     if (options->sample) TARE_TRY(draw_samples(out));
     if (!options->observe_all) TARE_TRY(list_wanted(out));
     if (options->fingerprint)
@@ -181,6 +200,7 @@ static struct tare_calibration_options engine_options(const struct tare_calibrat
                                           : wants_quantizable,
         .counter = c->n_counters ? counter_of : NULL,
         .hessians = c->hessians,
+        .feedback = options->feedback,
         .accepts_arg = (void *)(uintptr_t)c,
         .state_path = options->state_path,
         .task = c->task,
@@ -287,7 +307,7 @@ static tare_status open_feed(struct tare_sample_feed *feed, struct tare_source_o
                                             .spec = options->spec,
                                             .prefetch = samples_ahead(options) };
     return tare_sample_feed_open(feed, group->signature, (const char *const *)group->files.names, group->files.count,
-                                 source);
+                                 source, options->feedback);
 }
 
 static tare_status run_group(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,

@@ -7,6 +7,7 @@
 #include "calib/source.h"
 #include "datasets/sampling.h"
 #include "datasets/spec.h"
+#include "interpreter/feedback.h"
 #include "workflow/calibration_data.h"
 #include "workflow/requests.h"
 
@@ -28,6 +29,7 @@ struct tare_calibrate_options {
     const char *const *data; /* files, patterns or "-", optionally after "SIGNATURE=" */
     size_t n_data;
     const struct tare_dataset_spec *spec; /* maps records to inputs; NULL: records are samples */
+    const struct tare_feedback *feedback; /* state between records, which then run in order; NULL: none */
     int threads, batch;                   /* 0: one per processor; 0: automatic */
     int64_t limit;                        /* use the first records of each signature, invalid ones included; 0: all */
     int64_t sample;                       /* use so many records of each signature, drawn at random; 0: all */

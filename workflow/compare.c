@@ -30,6 +30,7 @@ static tare_status calibrate_prepared(struct tare_compare_job *c, const struct t
                                                     .data = task->calibration_data,
                                                     .n_data = task->n_calibration_data,
                                                     .spec = task->spec,
+                                                    .feedback = task->feedback,
                                                     .channels = c->options->automatic ||
                                                                 tare_variants_need_channels(&c->variants),
                                                     .hessians = tare_workflow_compare_needs_hessians(c),
@@ -193,6 +194,7 @@ static tare_status compare_automatic(struct tare_compare_job *c) {
                                                   .data = task->calibration_data,
                                                   .n_data = task->n_calibration_data,
                                                   .spec = task->spec,
+                                                  .feedback = task->feedback,
                                                   .label = c->options->label,
                                                   .target_key = c->options->target_key,
                                                   .metric = c->options->metric,
@@ -223,6 +225,7 @@ static struct tare_evaluation_data data_of(const struct tare_compare_job *c, con
                                           .takes = c->runner.takes,
                                           .takes_arg = c->runner.takes_arg,
                                           .spec = c->task->spec,
+                                          .feedback = c->task->feedback,
                                           .label = c->options->label,
                                           .calibration = c->calibration,
                                           .interrupted = c->task->interrupted };
@@ -232,8 +235,10 @@ tare_status tare_workflow_compare_check_keys(const struct tare_compare_job *c, c
     const struct tare_evaluation_data data = data_of(c, model);
     struct tare_array_readers readers = { .spec = c->task->spec,
                                           .label = c->options->label,
-                                          .target = c->options->target_key };
+                                          .target = c->options->target_key,
+                                          .sequence = c->task->feedback ? c->task->feedback->sequence : NULL };
     TARE_TRY(tare_pick_signature(&readers.signature, model, c->options->signature));
+    TARE_TRY(tare_feedback_check(c->task->feedback, readers.signature));
     TARE_TRY(tare_workflow_check_array_names(c->task->data, c->task->n_data, &readers));
     return tare_workflow_check_label(&data);
 }
@@ -408,6 +413,9 @@ static tare_status list_variants(struct tare_compare_job *c) {
 
 static tare_status take_rest(struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
+    if (tare_feedback_is_given(task->feedback))
+        return TARE_FAIL(TARE_USAGE, "--feedback and --rest are mutually exclusive: the records that are left do not "
+                                     "follow each other (expected --data with files that were not calibrated with)");
     TARE_TRY(tare_unused_records_open(&c->rest, task->calibration, task->calibration_file, c->options->signature,
                                       task->data, task->n_data));
     c->runner.takes = tare_unused_records_take;
@@ -431,6 +439,7 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
                                                 .n_paths = task->n_data,
                                                 .limit = options->limit,
                                                 .spec = task->spec,
+                                                .feedback = task->feedback,
                                                 .records = &out->records,
                                                 .batch = options->batch,
                                                 .interrupted = task->interrupted };

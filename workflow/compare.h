@@ -27,6 +27,7 @@ struct tare_compare_task {
     struct tare_calibration *calibration; /* … or a calibration of the prepared model */
     const struct tare_dataset_spec *spec; /* maps records to inputs; NULL: records are samples */
     const char *spec_path;                /* its file, for the commands of the rows; NULL: none */
+    const struct tare_feedback *feedback; /* state between records; NULL: none */
     bool quiet;                           /* print no progress */
     void (*on_progress)(void *arg, const char *label, int64_t done,
                         int64_t total); /* progress callback (base/progress.h); NULL: none */

@@ -17,6 +17,7 @@ static struct tare_sample_options samples_of(const struct tare_compare_job *c) {
                                          .n_data = has_file ? task->n_calibration_data : 1,
                                          .calibration = task->calibration_file,
                                          .spec = task->spec_path,
+                                         .feedback = task->feedback,
                                          .signature = c->options->signature };
 }
 
@@ -100,6 +101,7 @@ static void put_records(struct tare_strbuf *out, const struct tare_compare_job *
     const struct tare_compare_request *options = c->options;
     const char *spec = c->task->spec_path;
     put_files(out, "spec", &spec, spec ? 1 : 0);
+    tare_feedback_put(out, c->task->feedback);
     put_files(out, "signature", &options->signature, options->signature ? 1 : 0);
     put_files(out, "target", &options->target_key, options->target_key ? 1 : 0);
     put_files(out, "label", &options->label, options->label && strcmp(options->label, "label") != 0 ? 1 : 0);

@@ -1,4 +1,4 @@
-/* --spec: parsed by the commands that read records. */
+/* --spec, --feedback and --sequence: parsed by the commands that read records. */
 #include "workflow/data_options.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
@@ -10,11 +10,25 @@ const struct tare_option tare_data_rows[] = {
     { TARE_OPTION(struct tare_data_options, "spec", STRING, spec_path), .placeholder = "FILE",
       .help = "DatasetSpec that maps tf.Example records, CSV rows, arrays and images to model inputs "
               "(docs/dataset-spec.md)" },
+    { TARE_OPTION(struct tare_data_options, "feedback", LIST, feedback.pairs), .placeholder = "OUTPUT=INPUT",
+      .help =
+          "feed OUTPUT of each record to INPUT of the next one, the state of a streaming model; records run in order, "
+          "and each file begins with the INPUT of its first record, or zeros" },
+    { TARE_OPTION(struct tare_data_options, "sequence", STRING, feedback.sequence), .placeholder = "KEY",
+      .needs = "feedback",
+      .help = "record key: where its value changes, a new sequence begins (default: each file is a sequence)" },
     { 0 },
 };
 
 tare_status tare_data_options_open(struct tare_data_options *options) {
     return options->spec_path ? tare_dataset_spec_load(&options->spec, options->spec_path) : TARE_OK;
+}
+
+void tare_data_options_warn(const struct tare_log *log, const struct tare_data_options *options) {
+    if (!tare_dataset_spec_met_rotated(options->spec)) return;
+    tare_warn(log,
+              "images have an EXIF orientation other than 1, which decoding ignores, as TensorFlow does (if the model "
+              "was trained on upright images, rotate the pixels of the files; 'tare dataset info' counts them)");
 }
 
 void tare_data_options_close(struct tare_data_options *options) {

@@ -1,14 +1,21 @@
-/* --spec, the option of every command that reads records: how records map to model inputs. */
+/* --spec, the option of every command that reads records: how records map to model inputs; --feedback and --sequence,
+ * of those that run a model: what records have from the one before. */
 #ifndef TARE_WORKFLOW_DATA_OPTIONS_H
 #define TARE_WORKFLOW_DATA_OPTIONS_H
 
+#include "base/log.h"
 #include "base/option.h"
 #include "datasets/spec.h"
+#include "interpreter/feedback.h"
 
 struct tare_data_options {
     const char *spec_path;
     struct tare_dataset_spec *spec; /* set by open; NULL: not given */
+    struct tare_feedback feedback;
 };
+
+/* Rows of tare_data_rows that commands without a model leave out. */
+#define TARE_MODEL_DATA_ROWS "feedback sequence"
 
 extern const struct tare_option tare_data_rows[];
 
@@ -29,6 +36,8 @@ void tare_input_files_free(struct tare_input_files *inputs);
 
 /* Loads the spec, if given. `spec` must be NULL; the option parser does not set it. */
 tare_status tare_data_options_open(struct tare_data_options *options) TARE_WARN_UNUSED;
+/* After records were read: warns of images that were decoded without their EXIF rotation. */
+void tare_data_options_warn(const struct tare_log *log, const struct tare_data_options *options);
 /* Safe if open was not called. */
 void tare_data_options_close(struct tare_data_options *options);
 

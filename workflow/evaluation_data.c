@@ -104,7 +104,7 @@ tare_status tare_workflow_find_leakage(struct tare_leakage *out, const struct ta
     if (!digests || !digests->count || !can_read_again(data->paths, data->n_paths)) return TARE_OK;
     inputs = tare_calloc(n_inputs + 1, sizeof *inputs);
     if (!inputs) return TARE_NO_MEMORY;
-    status = tare_sample_feed_open(&feed, signature, data->paths, data->n_paths, &options);
+    status = tare_sample_feed_open(&feed, signature, data->paths, data->n_paths, &options, data->feedback);
     if (status == TARE_OK) status = compare_feed(out, inputs, n_inputs, &feed, digests, data);
     tare_sample_feed_close(&feed);
     tare_free(inputs);

@@ -8,6 +8,7 @@
 #include "calib/calibration.h"
 #include "datasets/spec.h"
 #include "graph/model.h"
+#include "interpreter/feedback.h"
 
 #include <signal.h>
 
@@ -21,6 +22,7 @@ struct tare_evaluation_data {
     bool (*takes)(void *arg, const char *file, const struct tare_record *where); /* chooses records; NULL: all */
     void *takes_arg;
     const struct tare_dataset_spec *spec;
+    const struct tare_feedback *feedback;       /* whose inputs records may lack; NULL: none */
     const char *label;                          /* key of the labels */
     const struct tare_calibration *calibration; /* NULL: none, leakage is not looked for */
     const volatile sig_atomic_t *interrupted;   /* NULL: never */

@@ -56,6 +56,7 @@ static tare_status measure(double *db, int64_t *records, const struct tare_graph
                                                     .limit = RECORDS,
                                                     .batch = 1,
                                                     .spec = request->records.spec,
+                                                    .feedback = &request->records.feedback,
                                                     .interrupted = task->interrupted };
         status = compare(db, records, model, groups.items[0].signature->key, &runner, task);
     }

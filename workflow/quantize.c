@@ -100,6 +100,7 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_qu
                                                     .n_data = request->data.count,
                                                     .limit = request->limit,
                                                     .spec = request->records.spec,
+                                                    .feedback = &request->records.feedback,
                                                     .progress = !task->quiet,
                                                     .channels = needs_channels(request, plan),
                                                     .hessians = needs_hessians(request, plan),
@@ -117,7 +118,9 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_qu
         return options.hessians && options.n_data ? tare_workflow_calibrate_hessians(*out, model, &options) : TARE_OK;
     }
     TARE_TRY(tare_workflow_calibrate_from(out, model, request->calibration, &options));
-    return request->data.count && task->log ? tare_workflow_calibrate_log(task->log, *out) : TARE_OK;
+    if (!request->data.count || !task->log) return TARE_OK;
+    tare_data_options_warn(task->log, &request->records);
+    return tare_workflow_calibrate_log(task->log, *out);
 }
 
 /* ---- what is found by measuring ---- */
@@ -131,6 +134,7 @@ static struct tare_evaluation_data evaluation_of(const struct tare_quantize_task
                                           .paths = request->eval.items,
                                           .n_paths = request->eval.count,
                                           .spec = request->records.spec,
+                                          .feedback = &request->records.feedback,
                                           .label = request->label,
                                           .calibration = calibration,
                                           .interrupted = task->interrupted };
@@ -163,6 +167,7 @@ static tare_status choose(struct tare_quantized *out, const struct tare_quantize
                                                  .data = request->data.items,
                                                  .n_data = request->data.count,
                                                  .spec = request->records.spec,
+                                                 .feedback = &request->records.feedback,
                                                  .label = request->label,
                                                  .target_key = request->target_key,
                                                  .metric = request->metric,
@@ -184,6 +189,7 @@ static tare_status search_target(struct tare_quantized *out, const struct tare_q
     const struct tare_runner_options runner = { .paths = request->eval.items,
                                                 .n_paths = request->eval.count,
                                                 .spec = request->records.spec,
+                                                .feedback = &request->records.feedback,
                                                 .batch = TARE_RUNNER_BATCH,
                                                 .interrupted = task->interrupted };
     const struct tare_mixed_precision_task searching = { .options = &request->target,
@@ -238,6 +244,7 @@ static tare_status write_recipe(const struct tare_quantized *quantized, const st
                                                  .n_data = request->data.count,
                                                  .calibration = request->calibration,
                                                  .spec = request->records.spec_path,
+                                                 .feedback = &request->records.feedback,
                                                  .signature = request->signature,
                                                  .limit = request->limit };
     struct tare_strbuf text = { 0 };
@@ -308,6 +315,7 @@ static void put_samples(struct tare_strbuf *out, const struct tare_quant_plan *p
     for (size_t i = 0; i < samples->n_data; i++)
         put_path(out, "data", samples->data[i]);
     put_path(out, "spec", samples->n_data ? samples->spec : NULL);
+    if (samples->n_data) tare_feedback_put(out, samples->feedback);
     put_path(out, "calibration", samples->calibration);
     put_path(out, "signature", samples->signature);
     if (samples->n_data && samples->limit) tare_strbuf_printf(out, " --limit %lld", (long long)samples->limit);

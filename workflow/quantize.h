@@ -62,6 +62,7 @@ struct tare_sample_options {
     const char *const *data; /* --data */
     size_t n_data;
     const char *calibration, *spec, *signature; /* NULL: not given */
+    const struct tare_feedback *feedback;       /* NULL: none */
     int64_t limit;                              /* 0: all */
 };
 

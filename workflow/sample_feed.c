@@ -13,7 +13,7 @@ static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_recor
         TARE_TRY(tare_source_next(&sample, &where, end, feed->records, expected, wanted_arg));
         if (*end) return TARE_OK;
         *record = where;
-        tare_status status = tare_bind_record(inputs, feed->signature, &sample, NULL);
+        tare_status status = tare_bind_record(inputs, feed->signature, &sample, feed->feedback);
         tare_sample_reset(&sample); /* the inputs borrow its tensors */
         if (status == TARE_OK || status == TARE_NO_MEMORY) return status;
         TARE_TRY(tare_source_refuse(feed->records, &where, status));
@@ -21,9 +21,12 @@ static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_recor
 }
 
 tare_status tare_sample_feed_open(struct tare_sample_feed *out, const struct tare_signature *signature,
-                                  const char *const *paths, size_t n_paths, const struct tare_source_options *options) {
-    *out = (struct tare_sample_feed){ .signature = signature };
-    TARE_TRY(tare_source_new(&out->records, paths, n_paths, options));
+                                  const char *const *paths, size_t n_paths, const struct tare_source_options *options,
+                                  const struct tare_feedback *feedback) {
+    struct tare_source_options reading = *options;
+    *out = (struct tare_sample_feed){ .signature = signature, .feedback = feedback };
+    if (feedback) reading.sequence = feedback->sequence;
+    TARE_TRY(tare_source_new(&out->records, paths, n_paths, &reading));
     out->source = (struct tare_sample_source){ .arg = out, .expected = -1, .next = next };
     out->source.files = tare_source_files(out->records, &out->source.n_files);
     return TARE_OK;

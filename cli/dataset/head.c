@@ -31,7 +31,7 @@ static const struct tare_option rows[] = {
       .help = "number of records to print per file" },
     { TARE_OPTION(struct head_options, "values", INT, values), .fallback = "8", .min = 0, .max = 1e9,
       .help = "number of elements to print per input" },
-    TARE_OPTION_NESTED(struct head_options, records, tare_data_rows),
+    TARE_OPTION_NESTED_WITHOUT(struct head_options, records, tare_data_rows, TARE_MODEL_DATA_ROWS),
     { TARE_OPTION(struct head_options, "labels", STRING, labels), .placeholder = "FILE",
       .help = "labels of images, one \"PATH LABEL\" per line (default: names of the folders)" },
     { TARE_OPTION(struct head_options, "json", FLAG, json), .help = "print JSON" },

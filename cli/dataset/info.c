@@ -31,7 +31,7 @@ struct info_options {
 };
 
 static const struct tare_option rows[] = {
-    TARE_OPTION_NESTED(struct info_options, records, tare_data_rows),
+    TARE_OPTION_NESTED_WITHOUT(struct info_options, records, tare_data_rows, TARE_MODEL_DATA_ROWS),
     { TARE_OPTION(struct info_options, "labels", STRING, labels), .placeholder = "FILE",
       .help = "labels of images, one \"PATH LABEL\" per line (default: names of the folders)" },
     { TARE_OPTION(struct info_options, "draft-spec", STRING, draft), .placeholder = "FILE",

@@ -29,7 +29,7 @@ static const struct tare_option rows[] = {
       .help = "TFRecord file to write; compressed if the name ends in .gz", .flags = TARE_OPTION_REQUIRED },
     { TARE_OPTION(struct make_options, "input", LIST, inputs), .placeholder = "NAME=FILE.npy",
       .help = "array whose rows are the values of input NAME" },
-    TARE_OPTION_NESTED(struct make_options, records, tare_data_rows),
+    TARE_OPTION_NESTED_WITHOUT(struct make_options, records, tare_data_rows, TARE_MODEL_DATA_ROWS),
     { TARE_OPTION(struct make_options, "labels", STRING, labels), .placeholder = "FILE",
       .help = "labels of images, one \"PATH LABEL\" per line (default: names of the folders)" },
     { TARE_OPTION(struct make_options, "limit", INT64, limit), .min = 0, .max = 1e15,
@@ -144,6 +144,7 @@ static void print_next(const struct make_options *options, bool labelled) {
 }
 
 static tare_status run(int argc, char *const *argv) {
+    const struct tare_log log = tare_command_log(true);
     struct make_options options = { 0 };
     struct tare_make_outcome outcome;
     struct tare_progress *progress;
@@ -159,6 +160,7 @@ static tare_status run(int argc, char *const *argv) {
     status = make_samples(&outcome, &options, progress, &bad);
     tare_progress_free(progress);
     if (options.quiet) tare_dataset_print_bad_count(bad); /* otherwise the summary has it */
+    tare_data_options_warn(&log, &options.records);
     if (status != TARE_OK || options.quiet) goto done;
     print_classes(&options);
     fprintf(stderr, "%s: %" PRId64 " records", options.output, outcome.records);

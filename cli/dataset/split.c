@@ -44,7 +44,7 @@ static const struct tare_option rows[] = {
       .help = "SavedModel that the data is for, for the command that calibrates it" },
     { TARE_OPTION(struct split_options, "names", STRING, names), .placeholder = "A,…",
       .help = "names of the parts, as train,test" },
-    TARE_OPTION_NESTED(struct split_options, records, tare_data_rows),
+    TARE_OPTION_NESTED_WITHOUT(struct split_options, records, tare_data_rows, TARE_MODEL_DATA_ROWS),
     { TARE_OPTION(struct split_options, "labels", STRING, labels), .placeholder = "FILE",
       .help = "labels of images, one \"PATH LABEL\" per line (default: names of the folders)" },
     { TARE_OPTION(struct split_options, "gzip", FLAG, gzip),

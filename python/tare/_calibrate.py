@@ -77,7 +77,9 @@ def calibrate(
         Called as ``progress(what, done, total)``, about ten times per second. True: a bar of tqdm. Default: a bar
         if tqdm is installed and standard error is a terminal or a notebook.
     **options
-        Further options of ``tare calibrate``: ``observe="all"``, ``channels=True``, ``max_bad=3``.
+        Further options of ``tare calibrate``: ``observe="all"``, ``channels=True``, ``max_bad=3``; for streaming models
+        ``feedback="h_out=h_in"`` (or a list), which feeds an output of each record to an input of the next one, and
+        ``sequence="clip"``, the key of records whose value changes where a sequence begins.
 
     Returns
     -------
@@ -117,7 +119,7 @@ def calibrate(
     known = "memory" if name is None else argument("name", name)
     chosen = model._signature(signature)
     found = islice(records_of(data, chosen.inputs, **model._reads(chosen)), limit or None)
-    records = native_records(found, chosen.inputs, only_inputs=True)
+    records = native_records(found, chosen.inputs, only_inputs=True, besides=options.get("sequence"))
     with data_errors(known):
         if hessians:
             return _calibrate_twice(model, records, known, option_text({**given, "hessians": True}), progress)

@@ -416,7 +416,7 @@ def compare(
         Also measure each layer alone (`Comparison.sensitivity`).
     **options
         Further options of ``tare compare``: ``granularities="per_tensor"``, ``margin=0.5`` (points that a recommended
-        model may lose), ``chip="v5e"``, ``bits=4``.
+        model may lose), ``chip="v5e"``, ``bits=4``, ``feedback`` and ``sequence`` as for `calibrate`.
 
     Returns
     -------
@@ -443,7 +443,10 @@ def compare(
     if calibration is not None and not isinstance(calibration, Calibration):
         own = spec if is_path(calibration) else None
         with data_errors("data", "calibration"):
-            calibration = calibrate(model, calibration, signature=signature, spec=own, workers=workers, progress=progress)
+            state: Any = {name: options[name] for name in ("feedback", "sequence") if name in options}
+            calibration = calibrate(
+                model, calibration, signature=signature, spec=own, workers=workers, progress=progress, **state
+            )
     custom = None if metric is None or isinstance(metric, str) else metric
     given: Dict[str, Any] = {"methods": methods, "algorithms": algorithms, "label": label, "target": target, "signature": signature,
              "threads": workers, "limit": limit, "metric": metric if custom is None else None,

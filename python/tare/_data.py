@@ -43,9 +43,10 @@ def records_of(data: Data, specs: Mapping[str, TensorSpec], label: str = "label"
 class _Binder:
     """Turns records into tuples for the extension module. What depends on the name alone is looked up once per name."""
 
-    def __init__(self, specs: Mapping[str, TensorSpec], only_inputs: bool) -> None:
+    def __init__(self, specs: Mapping[str, TensorSpec], only_inputs: bool, besides: Optional[str]) -> None:
         self._specs = specs
         self._only_inputs = only_inputs
+        self._besides = besides
         self._known: Dict[str, Tuple[bytes, int, Optional[int], Any]] = {}
 
     def _look_up(self, name: str) -> Tuple[bytes, int, Optional[int], Any]:
@@ -59,7 +60,7 @@ class _Binder:
         return self._known[name]
 
     def bind(self, record: Mapping[str, Any]) -> "Tuple[List[NativeArray], List[np.ndarray[Any, Any]]]":
-        """Tuples, and the arrays that own their elements. Keys that are no inputs are left out if there is an input."""
+        """Tuples, and the arrays that own their elements. Keys that are no inputs are left out if there is an input, but for `besides`."""
         tuples, keep = [], []
         known = self._known
         for name, value in record.items():
@@ -75,16 +76,16 @@ class _Binder:
             else:
                 tuples.append(native(encoded, array, expected))
         if self._only_inputs and len(tuples) > 1:
-            inputs = [item for item, name in zip(tuples, record) if name in self._specs]
+            inputs = [item for item, name in zip(tuples, record) if name in self._specs or name == self._besides]
             return inputs or tuples, keep
         return tuples, keep
 
 
 def native_records(
-    records: Iterable[Mapping[str, Any]], specs: Mapping[str, TensorSpec], only_inputs: bool = False
+    records: Iterable[Mapping[str, Any]], specs: Mapping[str, TensorSpec], only_inputs: bool = False, besides: Optional[str] = None
 ) -> Iterator[List[NativeArray]]:
     """Records for the extension module, which takes the next one only when it is done with the last."""
-    binder = _Binder(specs, only_inputs)
+    binder = _Binder(specs, only_inputs, besides)
     for number, record in enumerate(records):
         try:
             tuples, keep = binder.bind(record)

@@ -639,6 +639,8 @@ class Model(Owner):
         margin: Optional[float] = None,
         signature: Optional[str] = None,
         spec: Optional[Path] = None,
+        feedback: Union[str, Sequence[str], None] = None,
+        sequence: Optional[str] = None,
         overwrite: bool = False,
         progress: Progress = None,
     ) -> "Model":
@@ -663,7 +665,7 @@ class Model(Owner):
             A built-in metric. Default: inferred from labels and expected values.
         margin : float, optional
             Points that a recommended model may lose. Default: 1.
-        signature, spec, progress
+        signature, spec, feedback, sequence, progress
             As for `tare.calibrate`.
         overwrite : bool
             Replace an existing SavedModel.
@@ -691,7 +693,7 @@ class Model(Owner):
         chosen = self._signature(signature)
         directory = os.fsdecode(one_path(out))
         given = {"tpu": tpu, "label": label, "target": target, "metric": metric, "margin": margin, "signature": signature,
-                 "spec": spec, "overwrite": overwrite}  # fmt: skip
+                 "spec": spec, "feedback": feedback, "sequence": sequence, "overwrite": overwrite}  # fmt: skip
         reads = self._reads(chosen)
         with ExitStack() as held:
             samples = held.enter_context(as_paths(data, "data", chosen.inputs, target or label, **reads))

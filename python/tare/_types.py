@@ -81,7 +81,14 @@ class _Target(TypedDict, total=False):
     max_size: Union[int, str]
 
 
-class QuantizeOptions(_Layers, _Target, total=False):
+class _Feedback(TypedDict, total=False):
+    """State between records."""
+
+    feedback: Union[str, Sequence[str]]
+    sequence: str
+
+
+class QuantizeOptions(_Layers, _Target, _Feedback, total=False):
     """Further options of `Model.quantize`."""
 
     keep_variables: bool
@@ -98,7 +105,7 @@ class QuantizeOptions(_Layers, _Target, total=False):
     margin: float
 
 
-class CompareOptions(_Layers, _Target, total=False):
+class CompareOptions(_Layers, _Target, _Feedback, total=False):
     """Further options of `compare`."""
 
     granularities: Union[Granularity, Sequence[Granularity]]
@@ -112,7 +119,7 @@ class CompareOptions(_Layers, _Target, total=False):
     chip_batch: int
 
 
-class CalibrateOptions(TypedDict, total=False):
+class CalibrateOptions(_Feedback, total=False):
     """Further options of `calibrate`."""
 
     observe: Literal["quantizable", "all"]

@@ -2,7 +2,10 @@
 
 import copy
 import gc
+import pathlib
 import pickle
+import subprocess
+import tempfile
 import threading
 import unittest
 import warnings
@@ -17,6 +20,8 @@ try:
     import pandas
 except ImportError:
     pandas = None
+
+PROGRAM = pathlib.Path(tare.__file__).parents[2] / "tare"
 
 
 def statistics(calibration):
@@ -114,6 +119,43 @@ class Data(Case):
                 calibration.merge(other)
         with self.fails(tare.UsageError, "use to_html"):
             calibration.describe(html=True)
+
+
+class Feedback(unittest.TestCase):
+    """z = x + y, where y is the z of the record before."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name) / "sum"
+        shapes = ["--shape", "[?,2]"] * 2
+        subprocess.run([PROGRAM, "ops", "AddV2", *shapes, "--attr", "T=float", "--save-model", path], check=True, capture_output=True)
+        self.model = tare.load(path)
+        self.steps = np.array([[1, 10], [2, 20], [3, 30], [4, 40]], np.float32)
+        self.clip = np.array([7, 7, 8, 8], np.int32)
+
+    def mean_state(self, data, **options):
+        calibration = tare.calibrate(self.model, data, observe="all", feedback="z=y", **options)
+        return next(tensor["mean"] for tensor in calibration.describe()["tensors"] if tensor["node"] == "y")
+
+    def test_states_are_those_of_the_model(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tare.TareWarning)
+            self.assertEqual(self.mean_state({"x": self.steps}), (0 + 1 + 3 + 6) * 11 / 8)
+            self.assertEqual(self.mean_state({"x": self.steps, "clip": self.clip}, sequence="clip"), (0 + 1 + 0 + 3) * 11 / 8)
+            self.assertEqual(self.mean_state(({"x": step} for step in self.steps), workers=3, batch=4), (0 + 1 + 3 + 6) * 11 / 8)
+
+    def test_each_model_of_a_comparison_has_its_own(self):
+        compared = tare.compare(self.model, {"x": self.steps}, others=[self.model], feedback=["z=y"])
+        self.assertEqual(compared.describe()["records"], 4)
+
+    def test_records_without_the_key_are_refused(self):
+        for data, text in (
+            ({"x": self.steps}, "the record has no such key"),
+            (({"x": step} for step in self.steps), "the record has no such key"),
+        ):
+            with self.assertRaisesRegex(tare.NotFoundError, text):
+                tare.calibrate(self.model, data, feedback="z=y", sequence="clip")
 
 
 @unittest.skipUnless(pandas, "pandas (python3-pandas) is not installed")

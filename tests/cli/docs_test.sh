@@ -112,7 +112,7 @@ done
 # (Kernels' own words are a family there.)
 if command -v python3 >/dev/null; then
     python3 scripts/list-messages.py --page docs/troubleshooting.md base proto datasets calib quant tpu convert eval workflow api cli \
-        graph interpreter/kernel.c interpreter/execution interpreter/inference interpreter/validation interpreter/plugins >"$work/found" || fail "docs/troubleshooting.md: $(cat "$work/found")"
+        graph interpreter/kernel.c interpreter/feedback.c interpreter/execution interpreter/inference interpreter/validation interpreter/plugins >"$work/found" || fail "docs/troubleshooting.md: $(cat "$work/found")"
     read -r texts _ entries _ < <(tail -1 "$work/found")
     [ "${texts:-0}" -ge 700 ] && [ "${entries:-0}" -ge 400 ] || fail "only found: $(tail -1 "$work/found")"
     mkdir "$work/sources" # the check finds what is wrong

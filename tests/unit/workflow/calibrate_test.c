@@ -168,6 +168,80 @@ static void samples__that_do_not_fit_are_named_or_passed_over(void **state) {
     tare_model_free(model);
 }
 
+/* ---- state between records ---- */
+
+/* Largest values that x takes if y of each record is x of the next one. */
+static void largest_states(float *out, const struct tare_graph_model *model, const char *data) {
+    const struct tare_signature *encode = tare_model_find_signature(model, "encode");
+    struct tare_session *session = mini_session(model);
+    struct tare_tensor x = { 0 }, y;
+    struct tare_sample_feed feed;
+    struct tare_record where;
+    bool end;
+    mini_ok(tare_sample_feed_open(&feed, encode, &data, 1, &(struct tare_source_options){ 0 }, NULL));
+    mini_ok(feed.source.next(feed.source.arg, &x, &where, &end, NULL, NULL));
+    out[0] = 0;
+    for (int r = 0; r < RECORDS; r++) {
+        for (int64_t i = 0; i < x.elements; i++)
+            if (TARE_CONST_DATA(float, &x)[i] > out[0]) out[0] = TARE_CONST_DATA(float, &x)[i];
+        mini_ok(tare_session_run_signature(session, encode, &x, &y));
+        tare_tensor_reset(&x);
+        x = y;
+    }
+    tare_tensor_reset(&x);
+    tare_sample_feed_close(&feed);
+    tare_session_free(session);
+}
+
+static void feedback__calibrates_with_the_states_of_the_model(void **state) {
+    struct tare_graph_model *model = make_model();
+    const char *pairs[] = { "y=x" }, *data[] = { write_samples("state", -1, -1) };
+    const struct tare_feedback feedback = { .pairs = { .items = pairs, .count = 1 } };
+    struct tare_strbuf first = { 0 };
+    float expected;
+    (void)state;
+    largest_states(&expected, model, data[0]);
+    for (int form = 0; form < 4; form++) {
+        const struct tare_calibrate_options options = {
+            .signature = "encode", .threads = form & 1 ? 3 : 1, .batch = form & 2 ? 4 : 1, .feedback = &feedback
+        };
+        struct tare_calibration *c = calibrate(model, options, data, 1);
+        struct tare_strbuf got = { 0 };
+        double low, high;
+        if (!c) fail_msg("%s", tare_error_text());
+        assert_int_equal(tare_calibration_records(c), RECORDS);
+        assert_true(tare_statistics_extremes(&low, &high, &tare_calibration_find(c, "", "encode_x", 0)->statistics));
+        assert_true((float)high == expected);
+        mini_ok(tare_calibration_encode(&got, c));
+        if (!form) first = got;
+        assert_int_equal(got.size, first.size);
+        assert_memory_equal(got.data, first.data, first.size);
+        if (form) tare_strbuf_free(&got);
+        tare_calibration_free(c);
+    }
+    tare_strbuf_free(&first);
+    tare_model_free(model);
+}
+
+static void feedback__refuses_records_that_do_not_follow_each_other(void **state) {
+    struct tare_graph_model *model = make_model();
+    const char *pairs[] = { "y=x" }, *data[] = { write_samples("state", -1, -1) };
+    const struct tare_feedback feedback = { .pairs = { .items = pairs, .count = 1 } };
+    struct tare_calibrate_options options = { .signature = "encode", .sample = 3, .seed = 1, .feedback = &feedback };
+    (void)state;
+    assert_null(calibrate(model, options, data, 1));
+    assert_non_null(strstr(tare_error_text(), "--feedback and --sample are mutually exclusive"));
+    options.sample = 0;
+    options.shards = 2;
+    assert_null(calibrate(model, options, data, 1));
+    assert_non_null(strstr(tare_error_text(), "the records of a shard do not follow each other"));
+    options.shards = 0;
+    pairs[0] = "z=x";
+    assert_null(calibrate(model, options, data, 1));
+    assert_non_null(strstr(tare_error_text(), "unknown output z (signature encode has y)"));
+    tare_model_free(model);
+}
+
 /* ---- the whole ---- */
 
 static void calibration__of_several_signatures_is_that_of_its_shares(void **state) {
@@ -237,6 +311,8 @@ int main(void) {
         cmocka_unit_test(data__belongs_to_the_signature_in_front),
         cmocka_unit_test(data__refuses_what_is_ambiguous),
         cmocka_unit_test(samples__that_do_not_fit_are_named_or_passed_over),
+        cmocka_unit_test(feedback__calibrates_with_the_states_of_the_model),
+        cmocka_unit_test(feedback__refuses_records_that_do_not_follow_each_other),
         cmocka_unit_test(calibration__of_several_signatures_is_that_of_its_shares),
         cmocka_unit_test(calibration__bound_holds_and_tensors_are_those_of_quantization),
     };
