@@ -38,6 +38,11 @@ static void costs(struct tare_strbuf *out, const struct tare_comparison *c) {
     tare_comparison_costs(out, TARE_IN_PAGE, c);
 }
 
+/* Three digits, without an exponent. */
+static void number_cell(struct tare_page_table *table, double value) {
+    tare_page_table_cell(table, value < 999.5 ? "%.3g" : "%.0f", value);
+}
+
 static void slowest(struct tare_strbuf *out, const struct tare_comparison *c) {
     static const struct tare_page_column columns[] = {
         { .heading = "op", .left = true, .wraps = true },
@@ -63,9 +68,9 @@ static void slowest(struct tare_strbuf *out, const struct tare_comparison *c) {
         tare_page_table_cell(&table, "%s", op->op);
         tare_page_table_bar_cell(&table, op->seconds / c->costs[0].seconds, "%.1f %%",
                                  100 * op->seconds / c->slowest_total);
-        tare_page_table_cell(&table, "%.3g", 1e6 * op->seconds);
-        tare_page_table_cell(&table, "%.3g", op->macs / 1e6);
-        tare_page_table_cell(&table, "%.3g", op->bytes / 1e6);
+        number_cell(&table, 1e6 * op->seconds);
+        number_cell(&table, op->macs / 1e6);
+        number_cell(&table, op->bytes / 1e6);
         tare_page_table_cell(&table, "%s", op->compute_bound ? "arithmetic" : "memory");
     }
     tare_page_table_end(&table);

@@ -16,46 +16,71 @@
 
 /* ---- text ---- */
 
-void tare_page_text(struct tare_strbuf *out, const char *text) {
-    for (; *text; text++) {
-        switch (*text) {
-        case '<':
-            tare_strbuf_puts(out, "&lt;");
-            break;
-        case '>':
-            tare_strbuf_puts(out, "&gt;");
-            break;
-        case '&':
-            tare_strbuf_puts(out, "&amp;");
-            break;
-        case '"':
-            tare_strbuf_puts(out, "&quot;");
-            break;
-        case '\'':
-            tare_strbuf_puts(out, "&#39;");
-            break;
-        default:
-            tare_strbuf_putc(out, *text);
-        }
+static void put_character(struct tare_strbuf *out, char c) {
+    switch (c) {
+    case '<':
+        tare_strbuf_puts(out, "&lt;");
+        break;
+    case '>':
+        tare_strbuf_puts(out, "&gt;");
+        break;
+    case '&':
+        tare_strbuf_puts(out, "&amp;");
+        break;
+    case '"':
+        tare_strbuf_puts(out, "&quot;");
+        break;
+    case '\'':
+        tare_strbuf_puts(out, "&#39;");
+        break;
+    default:
+        tare_strbuf_putc(out, c);
     }
 }
 
-static void print_escaped(struct tare_strbuf *out, const char *format, va_list args) TARE_PRINTF(2, 0);
-static void print_escaped(struct tare_strbuf *out, const char *format, va_list args) {
+void tare_page_text(struct tare_strbuf *out, const char *text) {
+    for (; *text; text++)
+        put_character(out, *text);
+}
+
+/* Text in which no line breaks within "--option" or before "%". */
+static void put_words(struct tare_strbuf *out, const char *text) {
+    bool option = false;
+    for (const char *at = text; *at || option; at++) {
+        if (option && (*at == ' ' || !*at)) {
+            tare_strbuf_puts(out, "</span>");
+            option = false;
+        }
+        if (!*at) return;
+        if ((at == text || at[-1] == ' ') && at[0] == '-' && at[1] == '-' && at[2]) {
+            tare_strbuf_puts(out, "<span class=\"option\">");
+            option = true;
+        }
+        if (at[0] == ' ' && at[1] == '%' && at > text && at[-1] >= '0' && at[-1] <= '9')
+            tare_strbuf_puts(out, "&nbsp;");
+        else
+            put_character(out, *at);
+    }
+}
+
+static void print_escaped(struct tare_strbuf *out, void (*put)(struct tare_strbuf *, const char *), const char *format,
+                          va_list args) TARE_PRINTF(3, 0);
+static void print_escaped(struct tare_strbuf *out, void (*put)(struct tare_strbuf *, const char *), const char *format,
+                          va_list args) {
     struct tare_strbuf plain = { 0 };
     char small[256];
     va_list again;
     va_copy(again, args);
     int size = tare_format_va(small, sizeof small, format, args);
     if (size >= 0 && (size_t)size < sizeof small) {
-        tare_page_text(out, small);
+        put(out, small);
     } else if (size >= 0) {
         /* Reserves room for the text and its end, then prints into it. */
         for (int i = 0; i <= size; i++)
             tare_strbuf_putc(&plain, ' ');
         if (!plain.failed) {
             tare_format_va(plain.data, (size_t)size + 1, format, again);
-            tare_page_text(out, plain.data);
+            put(out, plain.data);
         }
         out->failed = out->failed || plain.failed;
     }
@@ -63,35 +88,35 @@ static void print_escaped(struct tare_strbuf *out, const char *format, va_list a
     tare_strbuf_free(&plain);
 }
 
-#define PRINT_ESCAPED(out, format)                                                                                     \
+#define PRINT_ESCAPED(out, put, format)                                                                                \
     do {                                                                                                               \
         va_list args;                                                                                                  \
         va_start(args, format);                                                                                        \
-        print_escaped(out, format, args);                                                                              \
+        print_escaped(out, put, format, args);                                                                         \
         va_end(args);                                                                                                  \
     } while (0)
 
 void tare_page_printf(struct tare_strbuf *out, const char *format, ...) {
-    PRINT_ESCAPED(out, format);
+    PRINT_ESCAPED(out, tare_page_text, format);
 }
 
 void tare_page_element(struct tare_strbuf *out, const char *element, const char *style_class, const char *format, ...) {
     tare_strbuf_printf(out, "<%s", element);
     if (style_class) tare_strbuf_printf(out, " class=\"%s\"", style_class);
     tare_strbuf_putc(out, '>');
-    PRINT_ESCAPED(out, format);
+    PRINT_ESCAPED(out, put_words, format);
     tare_strbuf_printf(out, "</%s>\n", element);
 }
 
 void tare_page_note(struct tare_strbuf *out, const char *kind, const char *format, ...) {
     tare_strbuf_printf(out, "<p class=\"note %s\">", kind);
-    PRINT_ESCAPED(out, format);
+    PRINT_ESCAPED(out, put_words, format);
     tare_strbuf_puts(out, "</p>\n");
 }
 
 static void put_command(struct tare_strbuf *out, const char *command) {
     tare_strbuf_puts(out, "<code class=\"command\">");
-    tare_page_text(out, command);
+    put_words(out, command);
     tare_strbuf_puts(out, "</code>");
 }
 
@@ -218,7 +243,7 @@ void tare_page_id(struct tare_strbuf *out, const char *text) {
 
 void tare_page_heading(struct tare_strbuf *out, const char *format, ...) {
     struct tare_strbuf text = { 0 };
-    PRINT_ESCAPED(&text, format);
+    PRINT_ESCAPED(&text, tare_page_text, format);
     tare_strbuf_puts(out, HEADING);
     tare_page_id(out, tare_strbuf_text(&text));
     tare_strbuf_printf(out, "\">%s</h2>\n", tare_strbuf_text(&text));
@@ -335,7 +360,7 @@ void tare_page_table_cell(struct tare_page_table *table, const char *format, ...
     struct tare_strbuf text = { 0 };
     const bool wraps = table->columns[table->next].wraps;
     begin_cell(table);
-    PRINT_ESCAPED(&text, format);
+    PRINT_ESCAPED(&text, tare_page_text, format);
     if (wraps)
         put_breakable(table->out, &text);
     else
@@ -365,14 +390,14 @@ void tare_page_table_picture_cell(struct tare_page_table *table, const char *bas
 void tare_page_table_series_cell(struct tare_page_table *table, int series, const char *format, ...) {
     begin_cell(table);
     tare_page_swatch(table->out, series);
-    PRINT_ESCAPED(table->out, format);
+    PRINT_ESCAPED(table->out, tare_page_text, format);
     end_cell(table);
 }
 
 void tare_page_table_line_cell(struct tare_page_table *table, int series, const char *format, ...) {
     begin_cell(table);
     tare_page_line_swatch(table->out, series);
-    PRINT_ESCAPED(table->out, format);
+    PRINT_ESCAPED(table->out, tare_page_text, format);
     end_cell(table);
 }
 
@@ -381,7 +406,7 @@ void tare_page_table_bar_cell(struct tare_page_table *table, double share, const
     begin_cell(table);
     tare_strbuf_printf(table->out, "<span class=\"meter%s\"><i style=\"width:%.1f%%\"></i></span>",
                        share > 1 ? " over" : "", 100 * width);
-    PRINT_ESCAPED(table->out, format);
+    PRINT_ESCAPED(table->out, tare_page_text, format);
     end_cell(table);
 }
 
@@ -399,7 +424,7 @@ void tare_page_table_link_cell(struct tare_page_table *table, const char *id, co
     tare_strbuf_puts(table->out, "<a href=\"#");
     tare_page_id(table->out, id);
     tare_strbuf_puts(table->out, "\">");
-    PRINT_ESCAPED(&text, format);
+    PRINT_ESCAPED(&text, tare_page_text, format);
     end_link(table, &text);
 }
 
@@ -420,7 +445,7 @@ void tare_page_table_file_cell(struct tare_page_table *table, const char *path, 
     tare_strbuf_puts(table->out, "<a href=\"");
     put_reference(table->out, path);
     tare_strbuf_puts(table->out, "\">");
-    PRINT_ESCAPED(&text, format);
+    PRINT_ESCAPED(&text, tare_page_text, format);
     end_link(table, &text);
 }
 
@@ -429,7 +454,7 @@ void tare_page_table_note_cell(struct tare_page_table *table, const char *format
     while (table->columns[table->next + columns].heading)
         columns++;
     tare_strbuf_printf(table->out, "<td class=\"l soft\" colspan=\"%zu\">", columns);
-    PRINT_ESCAPED(table->out, format);
+    PRINT_ESCAPED(table->out, tare_page_text, format);
     tare_strbuf_puts(table->out, "</td>");
 }
 
