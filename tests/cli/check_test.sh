@@ -77,4 +77,15 @@ TARE_TPU_COMPILER=$work/missing "$tare" check "$model" | grep -F 'estimated: the
 expect 1 "the model has no signature 'other'" "$tare" check "$model" --signature other
 expect 2 "--chip" "$tare" check "$model" --chip v9
 expect 1 "TMPDIR" env TMPDIR="$work/nowhere" "$tare" check "$model"
+
+# Stopped while the compiler works: one line that says so, and the compiler is stopped as well.
+printf '#!/bin/sh\necho $$ >"%s/pid"\nexec sleep 60\n' "$work" >compiler
+"$tare" check "$model" 2>err &
+child=$!
+until [ -s pid ]; do sleep 0.1; done
+kill -TERM $child
+wait $child
+[ $? != 0 ] && grep -qF interrupted err && [ "$(wc -l <err)" = 1 ] || fail "stopped: $(cat err)"
+[ -z "$(ls tmp)" ] || fail "left behind when stopped: $(ls tmp)"
+
 finish

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "convert/pipeline.h"
+#include "convert/prepared.h"
 #include "convert/stablehlo/emit/emit.h"
 #include "convert/stablehlo/emit/export.h"
 #include "graph/clone.h"
@@ -31,8 +32,8 @@ static tare_status convert(struct tare_check *out, struct tare_graph_model *mode
     struct tare_conversion conversion = { 0 };
     struct tare_tpu_converted existing;
     TARE_TRY(tare_tpu_detect_converted(&existing, &out->arena, model));
-    TARE_TRY(tare_pipeline_prepare(model, NULL));
     if (existing.tpu_calls) return TARE_OK;
+    if (tare_count_batch_norms(model)) TARE_TRY(tare_pipeline_prepare(model, NULL));
     TARE_TRY(tare_converter_options_parse(&converter, &out->arena, "", 0, NULL));
     converter.automatic = true;
     converter.extent = TARE_BF16_ANALYSIS;

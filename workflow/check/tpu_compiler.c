@@ -1,6 +1,7 @@
 /* Runs the compiler as a child process. */
 #include "workflow/check/tpu_compiler.h"
 #include "base/alloc.h"
+#include "base/control.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/strbuf.h"
@@ -9,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +98,8 @@ static void put_command(struct tare_strbuf *out, const struct tare_tpu_compiler 
     }
 }
 
-/* Runs a shell with its outputs in files; *code is its exit status, -1 after a signal. */
+/* Runs a shell with its outputs in files, and ends it once the call is cancelled; *code is its exit status, -1 after a
+ * signal. */
 static tare_status run_shell(int *code, const char *command, const char *out, const char *err) {
     const char *const words[] = { "sh", "-c", command, NULL };
     posix_spawn_file_actions_t actions;
@@ -111,8 +114,11 @@ static tare_status run_shell(int *code, const char *command, const char *out, co
     if (!failed) failed = posix_spawn(&child, "/bin/sh", &actions, NULL, (char *const *)(uintptr_t)words, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (failed) return TARE_FAIL(TARE_IO, "/bin/sh: cannot be run: %s", strerror(failed));
-    while (waitpid(child, &state, 0) < 0)
+    while (waitpid(child, &state, 0) < 0) {
         if (errno != EINTR) return TARE_FAIL(TARE_IO, "the TPU compiler: %s", strerror(errno));
+        if (tare_control_is_stopped()) kill(child, SIGTERM);
+    }
+    TARE_TRY(tare_control_check());
     *code = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
     return TARE_OK;
 }
