@@ -6,6 +6,7 @@
 #include "convert/composites/composites.h"
 #include "convert/options.h"
 #include "convert/pass.h"
+#include "graph/self_assignments.h"
 #include "quant/rewrite.h"
 #include "tpu/bfloat16.h"
 #include "tpu/compatibility.h"
@@ -47,6 +48,7 @@ struct tare_conversion {
     size_t n_findings;
     struct tare_composites composites;  /* annotated functions; those fused while preparing are not among them */
     struct tare_tpu_converted existing; /* TPU and batching ops that the model brought */
+    struct tare_dropped_seeds seeds;    /* states that are not assigned any more */
     struct tare_tpu_split split;        /* the functions that were found or made, where the user named none */
     struct tare_tpu_stripped stripped;
     const char *bfloat16; /* a node that is bfloat16 already, for which the rest stays float32; NULL: there is none */

@@ -74,6 +74,18 @@ static tare_status fuse_composites(struct tare_place *place, size_t *changes) {
     return TARE_OK;
 }
 
+static bool drops_seeds(const struct tare_converter_options *options) {
+    return places_functions(options) && !options->keeps_variables;
+}
+
+static tare_status drop_seed_states(struct tare_place *place, size_t *changes) {
+    struct tare_dropped_seeds *seeds = &place->out->seeds;
+    (void)changes;
+    TARE_TRY(tare_model_drop_seed_states(seeds, place->model));
+    if (seeds->first) seeds->first = tare_arena_strdup(place->arena, seeds->first); /* the model may be freed before */
+    return seeds->count && !seeds->first ? TARE_NO_MEMORY : TARE_OK;
+}
+
 /* Nodes without effect in functions that a loader can call: a TPU would get them as well, and what it does not support
  * among them would keep a function off it. */
 static tare_status remove_unused(struct tare_place *place, size_t *changes) {
@@ -322,6 +334,7 @@ static tare_status advise(struct tare_place *place, size_t *changes) {
 const struct tare_place_pass tare_place_passes[] = {
     { "check_model", { NULL }, NULL, check_model },
     { "fuse_composites", { "fuse_composites" }, NULL, fuse_composites },
+    { "drop_seed_states", { NULL }, drops_seeds, drop_seed_states },
     { "prune", { "prune" }, places_functions, remove_unused },
     { "localize_constants", { "localize_constants" }, places_functions, localize_constants },
     { "check_sharding", { NULL }, is_sharded, check_sharding },

@@ -4,10 +4,17 @@
 #include "graph/calls.h"
 #include "graph/op.h"
 
-enum { LONGEST_WAY = 256, DEEPEST_CALL = 16 };
+#include <string.h>
+
+enum { LONGEST_WAY = 256, DEEPEST_CALL = 16, MOST_STEPS = 4096 };
 
 static bool is_assignment(const struct tare_node *node) {
     return !node->dead && tare_node_is(node, "AssignVariableOp") && node->n_inputs == 2;
+}
+
+/* Whether an op passes each input on as the output of that number. */
+static bool passes_on(const struct tare_node *node) {
+    return tare_node_is(node, "Identity") || tare_node_is(node, "IdentityN");
 }
 
 /* The edge that `edge` passes on, in the same graph: through Identity and IdentityN, and through calls of functions
@@ -17,7 +24,7 @@ static tare_status origin_of(struct tare_edge *edge, struct tare_arena *arena, i
         struct tare_node *node = edge->node;
         struct tare_call_site site;
         struct tare_edge inside;
-        if (tare_node_is(node, "Identity") || tare_node_is(node, "IdentityN")) {
+        if (passes_on(node)) {
             *edge = node->inputs[edge->index];
             continue;
         }
@@ -32,20 +39,83 @@ static tare_status origin_of(struct tare_edge *edge, struct tare_arena *arena, i
     return TARE_OK;
 }
 
-/* *out: the variable that the assignment gives its own value; NULL: another value, or it is not known. */
-static tare_status own_variable(struct tare_variable **out, struct tare_arena *arena,
-                                const struct tare_bindings *bindings, const struct tare_node *assignment) {
-    struct tare_variable *variable = tare_bindings_variable(bindings, assignment->inputs[0], NULL);
+/* ---- what is recognized ---- */
+
+static bool reads(const struct tare_node *node, const struct tare_bindings *bindings,
+                  const struct tare_variable *variable) {
+    return tare_node_is(node, "ReadVariableOp") && tare_bindings_variable(bindings, node->inputs[0], NULL) == variable;
+}
+
+/* Whether an assignment is one of those that are looked for. */
+typedef tare_status recognize(bool *out, struct tare_arena *arena, const struct tare_bindings *bindings,
+                              const struct tare_variable *variable, const struct tare_node *assignment);
+
+/* The variable gets its own value. */
+static tare_status is_own_value(bool *out, struct tare_arena *arena, const struct tare_bindings *bindings,
+                                const struct tare_variable *variable, const struct tare_node *assignment) {
     struct tare_edge value = assignment->inputs[1];
-    *out = NULL;
     TARE_TRY(origin_of(&value, arena, 0));
-    if (variable && tare_node_is(value.node, "ReadVariableOp") &&
-        tare_bindings_variable(bindings, value.node->inputs[0], NULL) == variable)
-        *out = variable;
+    *out = reads(value.node, bindings, variable);
     return TARE_OK;
 }
 
+/* Walks over all that a value is computed from. */
+struct sources {
+    struct tare_arena *arena;
+    const struct tare_bindings *bindings;
+    const struct tare_variable *variable;
+    int steps;
+    bool others; /* something else than the variable and constants, or the walk is too long */
+};
+
+/* A call that is being followed: arguments of its function are its inputs. */
+struct inside {
+    const struct inside *outer;
+    const struct tare_node *call;
+    size_t first;
+    int depth;
+};
+
+static tare_status walk(struct sources *s, struct tare_edge edge, const struct inside *call) {
+    const struct tare_node *node = edge.node;
+    struct tare_call_site site;
+    if (s->others || ++s->steps > MOST_STEPS) return s->others = true, TARE_OK;
+    if (tare_node_is_arg(node)) {
+        if (!call || call->first + node->position >= call->call->n_inputs) return s->others = true, TARE_OK;
+        return walk(s, call->call->inputs[call->first + node->position], call->outer);
+    }
+    if (tare_node_is(node, "Const") || reads(node, s->bindings, s->variable)) return TARE_OK;
+    if (passes_on(node)) return walk(s, node->inputs[edge.index], call);
+    TARE_TRY(tare_call_site(&site, s->arena, node));
+    if (site.kind == TARE_CALL_PLAIN) {
+        const struct inside next = { call, node, site.first, call ? call->depth + 1 : 1 };
+        if (next.depth > DEEPEST_CALL || (size_t)edge.index >= site.callees[0]->n_returns)
+            return s->others = true, TARE_OK;
+        return walk(s, site.callees[0]->returns[edge.index].edge, &next);
+    }
+    if (site.kind != TARE_CALL_NONE || !node->n_inputs || !node->def || !node->def->row ||
+        (node->def->row->flags & (TARE_OP_WRITES | TARE_OP_STATEFUL)))
+        return s->others = true, TARE_OK;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        TARE_TRY(walk(s, node->inputs[i], call));
+    return TARE_OK;
+}
+
+/* The state of a seed generator, as Keras has it, gets its successor. */
+static tare_status is_next_seed(bool *out, struct tare_arena *arena, const struct tare_bindings *bindings,
+                                const struct tare_variable *variable, const struct tare_node *assignment) {
+    struct sources s = { .arena = arena, .bindings = bindings, .variable = variable };
+    *out = false;
+    if (!variable->shared_name || !strstr(variable->shared_name, "seed_generator_state")) return TARE_OK;
+    TARE_TRY(walk(&s, assignment->inputs[1], NULL));
+    *out = !s.others;
+    return TARE_OK;
+}
+
+/* ---- all assignments ---- */
+
 struct finder {
+    recognize *recognizes;
     struct tare_graph_model *model;
     struct tare_arena arena;
     struct tare_bindings *bindings;
@@ -75,12 +145,14 @@ static void note_write(struct finder *f, const struct tare_node *node) {
 
 static tare_status visit(struct finder *f, struct tare_node *node) {
     struct tare_variable *own = NULL;
+    bool is_found = false;
     struct tare_node **found;
     struct tare_variable **of;
     if (node->dead || !node->def || !node->def->row || !(node->def->row->flags & TARE_OP_WRITES)) return TARE_OK;
     if (node->def->row->flags & TARE_OP_CONTROL) return TARE_OK; /* the functions that it calls are visited */
-    if (is_assignment(node)) TARE_TRY(own_variable(&own, &f->arena, f->bindings, node));
-    if (!own) return note_write(f, node), TARE_OK;
+    if (is_assignment(node)) own = tare_bindings_variable(f->bindings, node->inputs[0], NULL);
+    if (own) TARE_TRY(f->recognizes(&is_found, &f->arena, f->bindings, own, node));
+    if (!is_found) return note_write(f, node), TARE_OK;
     found = tare_arena_append(&f->arena, f->found, f->count, sizeof *found);
     of = tare_arena_append(&f->arena, f->of, f->count, sizeof *of);
     if (!found || !of) return TARE_NO_MEMORY;
@@ -120,17 +192,40 @@ static bool has_assignments(const struct tare_graph_model *model) {
     return false;
 }
 
-tare_status tare_model_remove_self_assignments(struct tare_graph_model *model, size_t *removed) {
-    struct finder f = { .model = model };
+/* Removes the assignments that `recognizes` finds, and calls `note` (NULL: nothing) for each. */
+static tare_status remove_assignments(struct tare_graph_model *model, recognize *recognizes,
+                                      tare_status (*note)(void *arg, const struct tare_variable *variable), void *arg) {
+    struct finder f = { .recognizes = recognizes, .model = model };
     tare_status status;
     if (!model->n_variables || !has_assignments(model)) return TARE_OK;
     status = find(&f);
     for (size_t i = 0; i < f.count && status == TARE_OK; i++) {
         if (f.written[number_of(&f, f.of[i])]) continue;
         status = become_no_op(f.found[i]);
-        if (removed) ++*removed;
+        if (status == TARE_OK && note) status = note(arg, f.of[i]);
     }
     tare_bindings_free(f.bindings);
     tare_arena_free(&f.arena);
     return status;
+}
+
+static tare_status count_one(void *arg, const struct tare_variable *variable) {
+    (void)variable;
+    ++*(size_t *)arg;
+    return TARE_OK;
+}
+
+tare_status tare_model_remove_self_assignments(struct tare_graph_model *model, size_t *removed) {
+    return remove_assignments(model, is_own_value, removed ? count_one : NULL, removed);
+}
+
+static tare_status note_seed(void *arg, const struct tare_variable *variable) {
+    struct tare_dropped_seeds *out = arg;
+    if (!out->count++) out->first = variable->shared_name;
+    return TARE_OK;
+}
+
+tare_status tare_model_drop_seed_states(struct tare_dropped_seeds *out, struct tare_graph_model *model) {
+    *out = (struct tare_dropped_seeds){ 0 };
+    return remove_assignments(model, is_next_seed, note_seed, out);
 }

@@ -260,6 +260,13 @@ void tare_workflow_convert_log(const struct tare_log *log, const struct tare_con
         tare_warn(log, "%s; it stays a module, in float32, and fails on a TPU unless XLA supports it there",
                   converted->module_error);
     if (status == TARE_OK) tell_checked(log, &converted->checked);
+    if (status == TARE_OK && converted->conversion.seeds.count)
+        tare_warn(log,
+                  "%zu assignment%s removed that only advance%s a seed (%s), because a TPU function cannot write "
+                  "variables: layers that draw from them draw the same numbers in each request (--keep-variables keeps "
+                  "the assignments, on the CPU)",
+                  converted->conversion.seeds.count, converted->conversion.seeds.count == 1 ? " is" : "s are",
+                  converted->conversion.seeds.count == 1 ? "s" : "", converted->conversion.seeds.first);
     for (size_t i = 0; status == TARE_OK && i < converted->conversion.batching.n_warnings; i++)
         tare_warn(log, "%s", converted->conversion.batching.warnings[i]);
     if (status == TARE_OK) tell_notes(log, &converted->conversion);

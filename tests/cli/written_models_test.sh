@@ -78,6 +78,19 @@ written state convert keras_on_jax --tpu_functions auto "--converter_options_str
 "$tare" inspect "$work/state" --ops >"$work/stdout" 2>&1 || fail "inspect: $?"
 ! grep -qw AssignVariableOp "$work/stdout" || fail "state is assigned: $(cat "$work/stdout")"
 
+# A seed that is advanced from nothing but itself, and values that are batched without it.
+seed="removed that only advances a seed (seed_generator_state)"
+"$tare" convert "$models/keras_on_jax_seed" "$work/seed" --tpu_functions auto "--converter_options_string=$batches" >"$work/stdout" 2>&1 ||
+    fail "seed: $(cat "$work/stdout")"
+grep -qF "$seed" "$work/stdout" || fail "the seed is not mentioned: $(cat "$work/stdout")"
+"$tare" validate "$work/seed" >"$work/stdout" 2>&1 || fail "seed: $(cat "$work/stdout")"
+"$tare" inspect "$work/seed" --ops >"$work/stdout" 2>&1 || fail "inspect: $?"
+! grep -qw AssignVariableOp "$work/stdout" || fail "the seed is assigned: $(cat "$work/stdout")"
+"$tare" convert "$models/keras_on_jax_seed" "$work/seed_kept" --keep-variables >"$work/stdout" 2>&1 || fail "seed_kept: $(cat "$work/stdout")"
+! grep -qF "$seed" "$work/stdout" || fail "--keep-variables drops the seed"
+"$tare" inspect "$work/seed_kept" --ops >"$work/stdout" 2>&1 || fail "inspect: $?"
+grep -qw AssignVariableOp "$work/stdout" || fail "the seed is not assigned: $(cat "$work/stdout")"
+
 expect 1 "is compiled by XLA (jit_compile), which has no kernel of the hybrid ops" \
     "$tare" quantize "$models/compiled" "$work/compiled" --quiet --method dynamic --op-set uniform_quantized --min-elements 1
 absent "$work/compiled"

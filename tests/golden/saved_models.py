@@ -188,9 +188,18 @@ def keras_on_jax(path):
     keras.Model(x, keras.layers.BatchNormalization()(keras.layers.Dense(4)(x))).export(path, verbose=False)
 
 
+def keras_on_jax_seed(path):
+    """A layer that advances its seed at inference, too, though it draws nothing: only with KERAS_BACKEND=jax."""
+    import keras
+    keras.utils.set_random_seed(1)
+    x = keras.Input((WIDTH,), name="x")
+    y = keras.layers.SimpleRNN(3, dropout=0.2)(keras.layers.Reshape((2, WIDTH // 2))(x))
+    keras.Model(x, keras.layers.Dense(2)(y)).export(path, verbose=False)
+
+
 MODELS = [keras3_export, strings, function_of_a_lambda, colocated, custom_gradient, implementations,
           implements_an_op, traced_before_saving, stored_tables, looked_up_strings, segments, compiled] + (
-    [keras_on_jax] if os.environ.get("KERAS_BACKEND") == "jax" else [])
+    [keras_on_jax, keras_on_jax_seed] if os.environ.get("KERAS_BACKEND") == "jax" else [])
 
 if __name__ == "__main__":
     for write in MODELS:

@@ -47,9 +47,9 @@ def keras_on_jax_attention_with_dropout(folder: str, random: np.random.Generator
     return export(keras.Model(x, layers.Dense(2)(layers.Dropout(0.2)(y))), folder, random, (2, 5, 16))
 
 
-@model(refuses={"convert/batching": "has shape [2], whatever the batch size"})
+@model()
 def keras_on_jax_recurrent_dropout(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
-    """A seed that a layer draws from at inference, too."""
+    """A seed that a layer advances at inference, too."""
     x = keras.Input((5, 8), name="x")
     y = layers.LSTM(8, dropout=0.2, recurrent_dropout=0.1)(x)
     return export(keras.Model(x, layers.Dense(2)(y)), folder, random, (2, 5, 8))

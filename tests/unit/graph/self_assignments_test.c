@@ -100,12 +100,71 @@ static void variable_that_is_written_otherwise__keeps_its_assignments(void **sta
     tear_down(&f);
 }
 
+/* ---- states of seed generators ---- */
+
+/* Assignments removed where `top` adds `increment` to the variable of this name in a function that it calls. */
+static size_t dropped_of(struct fixture *f, const char *name, bool from_input) {
+    struct tare_graph *network = tare_model_add_function(f->model, "network");
+    struct tare_edge state = mini_arg(network, "state", TARE_DT_FLOAT);
+    struct tare_edge increment = mini_arg(network, "increment", TARE_DT_FLOAT);
+    struct tare_edge outside = from_input ? mini_arg(f->top, "x", TARE_DT_FLOAT) : mini_float(f->top, "one", 1);
+    struct tare_edge call, both;
+    struct tare_dropped_seeds dropped;
+    mini_return(network, "next", mini_node(network, "AddV2", "add", 2, state, increment));
+    call = mini_call(f->top, "PartitionedCall", "network", network, 2, f->value, outside);
+    both = mini_node(f->top, "IdentityN", "both", 2, outside, call);
+    both.index = 1;
+    assign(f->top, "assign", f->handle, both);
+    f->out = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT };
+    f->out.edge = from_input ? mini_call(f->model->main, "StatefulPartitionedCall", "call", f->top, 2,
+                                         mini_variable(f->model, name, 2), mini_float(f->model->main, "two", 2))
+                             : mini_call(f->model->main, "StatefulPartitionedCall", "call", f->top, 1,
+                                         mini_variable(f->model, name, 2));
+    f->signature = (struct tare_signature){ .key = "serving_default", .outputs = &f->out, .n_outputs = 1 };
+    f->model->signatures = &f->signature;
+    f->model->n_signatures = 1;
+    mini_ok(tare_model_drop_seed_states(&dropped, f->model));
+    if (dropped.count) assert_string_equal(dropped.first, name);
+    return dropped.count;
+}
+
+static void next_state_of_a_seed_generator__is_not_assigned(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    assert_int_equal(dropped_of(&f, "layer/seed_generator_state", false), 1);
+    assert_int_equal(graph_count(f.top, "AssignVariableOp"), 0);
+    tear_down(&f);
+}
+
+static void next_state_of_a_counter__is_assigned(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    assert_int_equal(dropped_of(&f, "counter", false), 0);
+    assert_int_equal(graph_count(f.top, "AssignVariableOp"), 1);
+    tear_down(&f);
+}
+
+/* It is what the caller says: two requests may draw different numbers. */
+static void seed_from_an_input__is_assigned(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    assert_int_equal(dropped_of(&f, "seed_generator_state", true), 0);
+    assert_int_equal(graph_count(f.top, "AssignVariableOp"), 1);
+    tear_down(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(value_that_was_read__is_not_assigned),
         cmocka_unit_test(value_that_a_function_returns_unchanged__is_not_assigned),
         cmocka_unit_test(other_values__are_assigned),
         cmocka_unit_test(variable_that_is_written_otherwise__keeps_its_assignments),
+        cmocka_unit_test(next_state_of_a_seed_generator__is_not_assigned),
+        cmocka_unit_test(next_state_of_a_counter__is_assigned),
+        cmocka_unit_test(seed_from_an_input__is_assigned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
