@@ -27,5 +27,7 @@ void tare_validate_trackable(struct tare_file_validator *v);
 void tare_validate_captures(struct tare_file_validator *v);
 void tare_validate_shapes(struct tare_file_validator *v);
 void tare_validate_structured(struct tare_file_validator *v);
+/* What the model's users meet when it is served: notes. */
+void tare_validate_serving(struct tare_file_validator *v);
 
 #endif

@@ -200,6 +200,7 @@ static tare_status check_meta(struct tare_file_validator *v, const struct tare_s
         status = tare_model_validate(v->faults, model, &rules);
         if (status == TARE_OK && v->faults->count == before) tare_validate_shapes(v);
         if (status == TARE_OK && v->faults->count == before && !v->written) status = check_clusters(v);
+        if (!v->written) tare_validate_serving(v);
         check_saver(v);
         if (v->source->bundle) check_restores(v);
     }

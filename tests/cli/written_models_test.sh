@@ -100,12 +100,36 @@ written traced convert traced_before_saving "$alias"
 [ "$("$tare" validate "$models/traced_before_saving")" = "note: function_aliases: tpu_func: no function __inference_g_1039, so that loaders skip the alias
 $models/traced_before_saving: valid" ] || fail "an alias of a trace that was not saved: $("$tare" validate "$models/traced_before_saving")"
 
-# faults NAME TEXT…: exactly these violations.
+# Files in JPEG: the network, which the alias names, is on the TPU, and the files are read by the CPU.
+written jpeg convert jpeg_files
+written jpeg_aliased convert jpeg_files "$alias"
+for name in jpeg jpeg_aliased; do
+    "$tare" inspect "$work/$name" --ops >"$work/stdout" 2>&1 || fail "inspect: $?"
+    grep -qw TPUPartitionedCall "$work/stdout" || fail "$name: nothing is on the TPU: $(cat "$work/stdout")"
+    grep -qw DecodeJpeg "$work/stdout" || fail "$name reads no files: $(cat "$work/stdout")"
+done
+
+# What is bfloat16 already stays so, and the rest float32.
+"$tare" convert "$models/mixed_bfloat16" "$work/mixed" >"$work/stdout" 2>&1 || fail "mixed_bfloat16: $(cat "$work/stdout")"
+grep -qF "is bfloat16 already: all else stays float32" "$work/stdout" || fail "mixed_bfloat16 is not mentioned: $(cat "$work/stdout")"
+"$tare" validate "$work/mixed" >"$work/stdout" 2>&1 || fail "mixed_bfloat16: $(cat "$work/stdout")"
+
+# noted NAME TEXT: a model that loads, with this note alone.
+noted() {
+    [ "$("$tare" validate "$1" 2>&1)" = "note: $2
+$1: valid" ] || fail "$1: $("$tare" validate "$1" 2>&1)"
+}
+written serve convert function_of_a_lambda --tags serve
+untagged="tags: there are TPU functions, but no tag 'tpu': Vertex AI and TensorFlow Serving for TPUs load the tags serve and tpu"
+noted "$work/serve" "$untagged"
+noted "$refused/implements_what_it_was" "__inference_<lambda>_885: is quantized and implements dense_5f1c, as the function that it was made from does: where both models are loaded, the runtime may call either for the other"
+
+# faults NAME TEXT…: exactly these violations, and perhaps the note on tags, which these files lack.
 faults() {
     local name=$1
     shift
     "$tare" validate "$refused/$name" >"$work/stdout" 2>/dev/null && fail "$name is valid"
-    [ "$(cat "$work/stdout")" = "$(printf '%s\n' "$@")" ] || fail "$name: $(cat "$work/stdout")"
+    [ "$(grep -vxF "note: $untagged" "$work/stdout")" = "$(printf '%s\n' "$@")" ] || fail "$name: $(cat "$work/stdout")"
 }
 faults call_named_like_a_function \
     "__inference_signature_wrapper_f_309/__inference_signature_wrapper_f_309_tpu (StatefulPartitionedCall): Node name contains invalid characters"

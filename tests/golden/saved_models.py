@@ -179,6 +179,28 @@ def segments(path):
     save(path, module, module.f)
 
 
+def jpeg_files(path):
+    """Only the network can run on a TPU; it is also the function that the alias names."""
+    def body(module, x):
+        image = tf.map_fn(lambda file: tf.image.resize(tf.cast(tf.io.decode_jpeg(file, 1), tf.float32) / 255.0, [WIDTH, WIDTH]), x,
+                          fn_output_signature=tf.TensorSpec([WIDTH, WIDTH, 1]))
+        return {"y": module.network(image)}
+
+    module = module_of(body, tf.TensorSpec([None], tf.string, name="x"))
+    module.network = tf.function(lambda image: tf.nn.relu(image[..., 0] @ module.w) @ module.w,
+                                 input_signature=[tf.TensorSpec([None, WIDTH, WIDTH, 1], name="image")])
+    save(path, module, module.f, function_aliases={"tpu_func": module.network})
+
+
+def mixed_bfloat16(path):
+    """Computes in bfloat16 already."""
+    import keras
+    keras.utils.set_random_seed(1)
+    x = keras.Input((WIDTH,), name="x")
+    y = keras.layers.Dense(4, activation="relu", dtype="mixed_bfloat16")(x)
+    keras.Model(x, keras.layers.Dense(2, dtype="float32")(y)).export(path, verbose=False)
+
+
 def keras_on_jax(path):
     """The function returns the moving averages that it was given, and they are assigned to their variables: only with
     KERAS_BACKEND=jax."""
@@ -198,7 +220,8 @@ def keras_on_jax_seed(path):
 
 
 MODELS = [keras3_export, strings, function_of_a_lambda, colocated, custom_gradient, implementations,
-          implements_an_op, traced_before_saving, stored_tables, looked_up_strings, segments, compiled] + (
+          implements_an_op, traced_before_saving, stored_tables, looked_up_strings, segments, compiled,
+          jpeg_files, mixed_bfloat16] + (
     [keras_on_jax, keras_on_jax_seed] if os.environ.get("KERAS_BACKEND") == "jax" else [])
 
 if __name__ == "__main__":
@@ -213,4 +236,6 @@ if __name__ == "__main__":
             shutil.rmtree(path) if os.path.isdir(path) else os.path.exists(path) and os.remove(path)
         function = tf.saved_model.load(folder).signatures["serving_default"]
         ones = tf.fill([1, WIDTH], "1") if write in (strings, looked_up_strings) else tf.ones([1, WIDTH])
+        if write is jpeg_files:
+            ones = tf.io.encode_jpeg(tf.fill([WIDTH, WIDTH, 1], tf.constant(255, tf.uint8)))[tf.newaxis]
         print(write.__name__, {k: v.numpy().tolist() for k, v in function(x=ones).items()})
