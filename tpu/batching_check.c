@@ -6,8 +6,8 @@
 
 #define WAY_OUT                                                                                                        \
     "export the function with None in dimension 0 of every input, or batch another function or signature "             \
-    "(experimental { "                                                                                                 \
-    "function_alias or signature_name })"
+    "(experimental { function_alias or signature_name }), as for an input that the CPU computes for a part of a "      \
+    "signature"
 
 static tare_status check_inputs(const struct tare_graph *function, const bool *captured,
                                 const struct tare_model_shapes *shapes) {

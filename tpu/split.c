@@ -30,7 +30,7 @@ struct task {
     struct tare_graph *graph;
     const char *signature;
     double *work;  /* by position */
-    bool *derived; /* by position: from constants and shapes alone */
+    bool *derived; /* by position: from constants, shapes and variables alone */
     double all;    /* the sum */
 };
 

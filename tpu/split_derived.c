@@ -1,4 +1,4 @@
-/* Constant and shape subgraphs at a cut. */
+/* What constants, shapes and weights alone determine, at a cut. */
 #include "tpu/split_derived.h"
 #include "graph/op.h"
 
@@ -10,6 +10,7 @@ static bool uses_shape_only(const struct tare_node *node) {
 
 static bool is_derived(const bool *derived, const struct tare_node *node) {
     if (tare_node_is(node, "Const") || uses_shape_only(node)) return true;
+    if (tare_node_is(node, "ReadVariableOp")) return tare_node_is_arg(node->inputs[0].node);
     if (!node->def || node->def->is_stateful || !node->n_inputs || !node->def->row) return false;
     if (node->def->row->flags & TARE_OP_CONTROL) return false;
     for (size_t i = 0; i < node->n_inputs; i++) {

@@ -163,6 +163,33 @@ static void constants_and_shapes__are_computed_on_the_cpu_for_the_cpu(void **sta
     tear_down(&f);
 }
 
+/* A weight that both sides of the cut use, scaled: each reads the variable. */
+static void weights__are_read_on_both_sides(void **state) {
+    struct fixture f;
+    struct tare_edge x, handle, weight;
+    struct tare_node *read;
+    (void)state;
+    set_up(&f);
+    x = mini_arg(f.top, "x", TARE_DT_FLOAT);
+    handle = mini_arg(f.top, "w", TARE_DT_RESOURCE);
+    read = mini_open(f.top, "ReadVariableOp", "read", 1, handle);
+    mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
+    weight = mini_node(f.top, "Mul", "scaled_weight", 2, mini_done(read), mini_float(f.top, "two", 2));
+    x = mini_node(f.top, "Mul", "product", 2, chain(f.top, x, 3), weight);
+    mini_return(f.top, "y", mini_node(f.top, "AddV2", "shifted", 2, through_text(f.top, x), weight));
+    f.x = mini_placeholder(f.model->main, "x", TARE_DT_FLOAT);
+    f.y = mini_call(f.model->main, "StatefulPartitionedCall", "call", f.top, 2, f.x, mini_variable(f.model, "w", 3));
+    f.out = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .edge = f.y };
+    f.signature = (struct tare_signature){ .key = "serving_default", .outputs = &f.out, .n_outputs = 1 };
+    f.model->signatures = &f.signature;
+    f.model->n_signatures = 1;
+    split(&f, 1);
+    assert_int_equal(part(&f, 0)->n_returns, 1); /* not the weight */
+    assert_int_equal(graph_count(part(&f, 0), "ReadVariableOp"), 1);
+    assert_int_equal(graph_count(f.top, "ReadVariableOp"), 1);
+    tear_down(&f);
+}
+
 static void strings_in_the_middle__make_three_parts(void **state) {
     struct fixture f;
     struct tare_edge x;
@@ -355,6 +382,7 @@ int main(void) {
         cmocka_unit_test(strings_at_the_beginning__stay_on_the_cpu),
         cmocka_unit_test(strings_at_the_end__stay_on_the_cpu),
         cmocka_unit_test(constants_and_shapes__are_computed_on_the_cpu_for_the_cpu),
+        cmocka_unit_test(weights__are_read_on_both_sides),
         cmocka_unit_test(strings_in_the_middle__make_three_parts),
         cmocka_unit_test(a_small_side__is_not_worth_a_second_call),
         cmocka_unit_test(independent_nodes__go_along),
