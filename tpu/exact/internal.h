@@ -46,6 +46,14 @@ struct tare_exact_values {
     bool has_lists;
 };
 
+/* An exact value: an edge, or the return of a function (tpu/exact/values.c); in by_node, a node that keeps its dtype.
+ */
+struct tare_exact_slot {
+    struct tare_edge edge; /* its bytes are the key */
+    struct tare_exact_why why;
+    struct tare_exact_slot *next; /* in the worklist */
+};
+
 /* One kind of use, or of node, that needs exact values. */
 struct tare_exact_kind {
     const char *reason; /* completes "the value …" */
@@ -69,7 +77,15 @@ tare_status tare_exact_probabilities(struct tare_exact_values *values);
 tare_status tare_exact_large_outputs(struct tare_exact_values *values);
 tare_status tare_exact_outputs(struct tare_exact_values *values);
 
-/* tpu/exact/values.c, for those two. */
+/* tpu/exact/forward.c: arithmetic after exact values, and values that pass from one op to another. */
+tare_status tare_exact_forward(struct tare_exact_values *values);
+
+/* tpu/exact/values.c, for those. */
+struct tare_exact_slot *tare_exact_find(const struct tare_map *map, const void *node, int index);
+/* The node keeps its dtype. */
+tare_status tare_exact_keep(struct tare_exact_values *values, const struct tare_node *node, struct tare_exact_why why);
+/* Whether node i of the graph runs. */
+bool tare_exact_counts(const struct tare_exact_view *view, size_t i);
 bool tare_exact_carries_floats(int dtype);
 tare_status tare_exact_push(struct tare_exact_values *values, struct tare_edge edge, struct tare_exact_why why);
 /* Pushes the inputs of a node, which itself keeps its dtype; the reason gets the node's name. */

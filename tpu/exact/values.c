@@ -7,19 +7,12 @@
  * to stay exact for one of its callers although nothing in the function needs it. Every slot enters the worklist once,
  * so the cost is linear in the number of edges and call sites. Kinds that reach further back come first.
  *
- * Forward again: arithmetic on exact values alone stays exact up to the next product, so that a second reader of an
- * exact value does not get a rounded one. */
+ * Forward again: tpu/exact/forward.c. */
 #include "tpu/exact/internal.h"
 #include "graph/calls.h"
 #include "graph/op.h"
 
 #include <string.h>
-
-struct tare_exact_slot {
-    struct tare_edge edge; /* its bytes are the key */
-    struct tare_exact_why why;
-    struct tare_exact_slot *next; /* in the worklist */
-};
 
 /* A node that calls a function. */
 struct tare_exact_caller {
@@ -54,7 +47,7 @@ static tare_status add_view(struct tare_exact_values *v, struct tare_graph *grap
     return tare_graph_table_set(&v->by_graph, graph, view) ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static bool counts(const struct tare_exact_view *view, size_t i) {
+bool tare_exact_counts(const struct tare_exact_view *view, size_t i) {
     return !view->graph->nodes[i]->dead && (!view->served || view->served[i]);
 }
 
@@ -84,7 +77,7 @@ static tare_status build_views(struct tare_exact_values *v) {
     }
     for (size_t i = 0; i < v->n_views; i++)
         for (size_t k = 0; k < v->views[i].graph->n_nodes; k++)
-            if (counts(&v->views[i], k)) TARE_TRY(note_call(v, v->views[i].graph->nodes[k]));
+            if (tare_exact_counts(&v->views[i], k)) TARE_TRY(note_call(v, v->views[i].graph->nodes[k]));
     return TARE_OK;
 }
 
@@ -97,7 +90,7 @@ static void make_key(struct tare_edge *key, const void *node, int index) {
     key->index = index;
 }
 
-static struct tare_exact_slot *find_slot(const struct tare_map *map, const void *node, int index) {
+struct tare_exact_slot *tare_exact_find(const struct tare_map *map, const void *node, int index) {
     struct tare_edge key;
     make_key(&key, node, index);
     return tare_map_get_n(map, (const char *)&key, sizeof key);
@@ -109,7 +102,7 @@ static tare_status add_slot(struct tare_exact_slot **added, struct tare_exact_va
     struct tare_exact_slot *slot;
     *added = NULL;
     if (!why.reason) return TARE_NO_MEMORY;
-    if (find_slot(map, node, index)) return TARE_OK;
+    if (tare_exact_find(map, node, index)) return TARE_OK;
     slot = TARE_NEW(v->arena, struct tare_exact_slot);
     if (!slot) return TARE_NO_MEMORY;
     make_key(&slot->edge, node, index);
@@ -127,8 +120,7 @@ static tare_status push(struct tare_exact_values *v, const void *node, int index
     return TARE_OK;
 }
 
-/* The node keeps its dtype. */
-static tare_status keep_node(struct tare_exact_values *v, const struct tare_node *node, struct tare_exact_why why) {
+tare_status tare_exact_keep(struct tare_exact_values *v, const struct tare_node *node, struct tare_exact_why why) {
     struct tare_exact_slot *slot;
     return add_slot(&slot, v, &v->by_node, node, 0, why);
 }
@@ -254,7 +246,7 @@ static tare_status follow_edge(struct tare_exact_values *v, struct tare_edge edg
     TARE_TRY(tare_call_site(&site, v->arena, edge.node));
     if (site.kind != TARE_CALL_NONE && site.kind != TARE_CALL_OTHER)
         return spread_return(v, &site, (size_t)edge.index, why);
-    TARE_TRY(keep_node(v, edge.node, why));
+    TARE_TRY(tare_exact_keep(v, edge.node, why));
     why.level = level_before(edge.node, why.level);
     for (size_t i = 0; i < edge.node->n_inputs; i++)
         if (passes(v, edge.node, i, why.level)) TARE_TRY(tare_exact_push(v, edge.node->inputs[i], why));
@@ -284,7 +276,7 @@ const char *tare_exact_reason(struct tare_exact_values *v, const char *what, con
 tare_status tare_exact_push_inputs(struct tare_exact_values *v, const struct tare_node *node, const char *what,
                                    enum tare_exact_level level) {
     const struct tare_exact_why why = { tare_exact_reason(v, what, node), level };
-    TARE_TRY(keep_node(v, node, why));
+    TARE_TRY(tare_exact_keep(v, node, why));
     for (size_t i = 0; i < node->n_inputs; i++)
         TARE_TRY(tare_exact_push(v, node->inputs[i], why));
     return TARE_OK;
@@ -317,64 +309,12 @@ static tare_status seed_level(struct tare_exact_values *v, enum tare_exact_level
         TARE_TRY(seed_arguments(v, &v->views[g]));
     for (size_t g = 0; g < v->n_views; g++)
         for (size_t i = 0; i < v->views[g].graph->n_nodes; i++)
-            if (counts(&v->views[g], i)) TARE_TRY(seed_node(v, &v->views[g], v->views[g].graph->nodes[i], level));
+            if (tare_exact_counts(&v->views[g], i))
+                TARE_TRY(seed_node(v, &v->views[g], v->views[g].graph->nodes[i], level));
     if (level == TARE_EXACT_RESULT && !v->options->rounds_outputs) TARE_TRY(tare_exact_probabilities(v));
     if (level == TARE_EXACT_RESULT && !v->options->rounds_magnitudes) TARE_TRY(tare_exact_large_outputs(v));
     if (level == TARE_EXACT_OUTPUT && !v->options->rounds_magnitudes) TARE_TRY(tare_exact_outputs(v));
     return follow_all(v);
-}
-
-/* ---- forward ---- */
-
-static bool is_arithmetic(const struct tare_node *node) {
-    if (has_flag(node, TARE_OP_MOVE | TARE_OP_CREATE | TARE_OP_DISCRETE)) return false;
-    return has_flag(node, TARE_OP_ELEMENTWISE | TARE_OP_ARITHMETIC | TARE_OP_REDUCE) ||
-           (node->def && node->def->row && node->def->row->quant == TARE_QUANT_BIAS);
-}
-
-/* Why an operand is exact, looking through moves, which have the dtype of their neighbours; NULL: it is not. */
-static const struct tare_exact_slot *exact_operand(const struct tare_exact_values *v, struct tare_edge edge) {
-    enum { MOST_MOVES = 16 };
-    for (int i = 0; i < MOST_MOVES; i++) {
-        const struct tare_exact_slot *slot = find_slot(&v->by_edge, edge.node, edge.index);
-        if (!slot && !tare_node_is_arg(edge.node)) slot = find_slot(&v->by_node, edge.node, 0);
-        if (slot) return slot;
-        if (tare_node_is_arg(edge.node) || !has_flag(edge.node, TARE_OP_MOVE) || !edge.node->n_inputs ||
-            !tare_exact_carries_floats(tare_edge_dtype(edge.node->inputs[0])))
-            return NULL;
-        edge = edge.node->inputs[0];
-    }
-    return NULL;
-}
-
-static tare_status continue_node(bool *changed, struct tare_exact_values *v, const struct tare_node *node) {
-    const struct tare_exact_slot *found = NULL;
-    if (!is_arithmetic(node) || find_slot(&v->by_node, node, 0)) return TARE_OK;
-    for (size_t i = 0; i < node->n_inputs; i++) {
-        const struct tare_exact_slot *slot;
-        if (!tare_exact_carries_floats(tare_edge_dtype(node->inputs[i])) ||
-            !tare_value_fact(v->facts, node->inputs[i])->varies)
-            continue;
-        slot = exact_operand(v, node->inputs[i]);
-        if (!slot) return TARE_OK;
-        found = slot;
-    }
-    if (!found) return TARE_OK;
-    *changed = true;
-    return keep_node(v, node, (struct tare_exact_why){ found->why.reason, TARE_EXACT_LOCAL });
-}
-
-static tare_status continue_arithmetic(struct tare_exact_values *v) {
-    for (size_t g = 0; g < v->n_views; g++) {
-        struct tare_exact_view *view = &v->views[g];
-        struct tare_node **order;
-        bool changed = false;
-        if (!view->converted) continue;
-        TARE_TRY(tare_graph_order(&order, v->arena, view->graph));
-        for (size_t i = 0; i < view->graph->n_nodes; i++)
-            if (order[i] && counts(view, order[i]->position)) TARE_TRY(continue_node(&changed, v, order[i]));
-    }
-    return TARE_OK;
 }
 
 /* ---- range ---- */
@@ -405,7 +345,8 @@ static tare_status find_limits(struct tare_exact_values *v) {
         for (size_t i = 0; i < v->views[g].graph->n_nodes; i++) {
             const struct tare_node *node = v->views[g].graph->nodes[i];
             for (size_t k = 0;
-                 v->views[g].converted && counts(&v->views[g], i) && takes_masks(node) && k < node->n_inputs; k++)
+                 v->views[g].converted && tare_exact_counts(&v->views[g], i) && takes_masks(node) && k < node->n_inputs;
+                 k++)
                 TARE_TRY(limit(v, node->inputs[k]));
         }
     return TARE_OK;
@@ -422,7 +363,7 @@ static tare_status analyse(struct tare_exact_values *v) {
         TARE_TRY(seed_level(v, (enum tare_exact_level)level));
     if (v->options->rounds_magnitudes) return TARE_OK;
     TARE_TRY(find_limits(v));
-    return continue_arithmetic(v);
+    return tare_exact_forward(v);
 }
 
 tare_status tare_exact_values_find(struct tare_exact_values **out, struct tare_arena *arena,
@@ -451,7 +392,7 @@ void tare_exact_values_free(struct tare_exact_values *v) {
 }
 
 static const char *reason_in(const struct tare_map *map, const void *node, int index) {
-    const struct tare_exact_slot *slot = find_slot(map, node, index);
+    const struct tare_exact_slot *slot = tare_exact_find(map, node, index);
     return slot ? slot->why.reason : NULL;
 }
 
@@ -468,7 +409,7 @@ const char *tare_exact_node(const struct tare_exact_values *values, const struct
 }
 
 bool tare_exact_needs_limits(const struct tare_exact_values *values, struct tare_edge edge) {
-    return find_slot(&values->limited, edge.node, edge.index) != NULL;
+    return tare_exact_find(&values->limited, edge.node, edge.index) != NULL;
 }
 
 bool tare_exact_has_lists(const struct tare_exact_values *values) {

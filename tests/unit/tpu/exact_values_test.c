@@ -294,6 +294,36 @@ static void a_softmax_inside__is_rounded(void **state) {
     tare_model_free(model);
 }
 
+/* product -> bias -> relu -> product: all bfloat16. x · sigmoid(x) of a product: the sigmoid and the product of both,
+ * between which nothing is stored, are float32; what both read is bfloat16. */
+static void values_that_pass_from_one_op_to_another__stay_float32(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), y;
+    const struct tare_bfloat16_options analysis = { .kept = &kept };
+    size_t changes = 0;
+    (void)state;
+    y = mini_node(f, "MatMul", "first", 2, x, x);
+    y = mini_node(f, "BiasAdd", "bias", 2, y,
+                  mini_node(f, "Reshape", "vector", 2, x, mini_ints(f, "s", 1, (int32_t[]){ -1 })));
+    y = mini_node(f, "Relu", "relu", 1, y);
+    y = mini_node(f, "MatMul", "second", 2, y, x);
+    y = mini_node(f, "Mul", "swish", 2, y, mini_node(f, "Sigmoid", "gate", 1, y));
+    y = mini_node(f, "MatMul", "third", 2, y, x);
+    mini_return(f, "y", mini_node(f, "MatMul", "last", 2, mini_node(f, "Relu", "alone", 1, y), x));
+    kept = (struct tare_bf16_kept_list){ .arena = &model->arena };
+    mini_ok(tare_tpu_bfloat16(model, &f, 1, &analysis, &changes));
+    graph_check_dtypes(model);
+    for (int i = 0; i < 7; i++) {
+        static const char *const rounded[] = { "first", "bias", "relu", "second", "third", "alone", "last" };
+        assert_dtype(f, rounded[i], TARE_DT_BFLOAT16);
+    }
+    assert_dtype(f, "gate", TARE_DT_FLOAT);
+    assert_dtype(f, "swish", TARE_DT_FLOAT);
+    assert_string_equal(reason_of("gate"), "is read by one op only (Mul 'swish' in f)");
+    tare_model_free(model);
+}
+
 static void logits_that_are_ordered__stay_float32(void **state) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
@@ -323,6 +353,7 @@ int main(void) {
         cmocka_unit_test(results_that_the_cpu_makes_integers_of__stay_float32),
         cmocka_unit_test(final_probabilities_and_their_logits__stay_float32),
         cmocka_unit_test(a_softmax_inside__is_rounded),
+        cmocka_unit_test(values_that_pass_from_one_op_to_another__stay_float32),
         cmocka_unit_test(logits_that_are_ordered__stay_float32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

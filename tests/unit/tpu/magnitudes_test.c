@@ -575,10 +575,11 @@ static bool judge(uint64_t seed, int *products, int *rounded, double *worst, boo
     return least >= 30;
 }
 
-/* The aim is 30 dB for every output. The analysis reaches it in 494 of 500 networks (26.4 dB at worst); the bounds are
- * what other networks of these kinds kept, so that a kind that is no longer recognized, which costs tens of dB in many
- * networks, fails. The networks differ between compilers, which evaluate draws in other orders. */
-static void outputs__keep_30_dB_of_what_varies_in_19_of_20_networks(void **state) {
+/* The aim is 30 dB for every output. The analysis reaches it in 1,787 of 1,800 networks (27.2 dB at worst; with every
+ * op but products in float32, it would be all but 4); the bounds are what other networks of these kinds kept, so that a
+ * kind that is no longer recognized, which costs tens of dB in many networks, fails. The networks differ between
+ * compilers, which evaluate draws in other orders. */
+static void outputs__keep_30_dB_of_what_varies_in_24_of_25_networks(void **state) {
     const char *text = getenv("TARE_MAGNITUDES");
     unsigned long first = 1, count = 100, failed = 0;
     int products = 0, rounded = 0;
@@ -589,11 +590,11 @@ static void outputs__keep_30_dB_of_what_varies_in_19_of_20_networks(void **state
         failed += !judge(seed, &products, &rounded, &worst, text != NULL);
     printf("%lu networks: worst %.1f dB, %lu below 30 dB; %d of %d products in bfloat16 (%.1f %%)\n", count, worst,
            failed, rounded, products, 100.0 * rounded / products);
-    assert_true(failed * 20 <= count && worst >= 24);
+    assert_true(failed * 25 <= count && worst >= 26);
     assert_true(rounded >= 0.93 * products);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(outputs__keep_30_dB_of_what_varies_in_19_of_20_networks) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(outputs__keep_30_dB_of_what_varies_in_24_of_25_networks) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
