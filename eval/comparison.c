@@ -1,6 +1,6 @@
 /* Runs the models of a comparison over the records: the first model is the reference, whose outputs are stored; the
  * outputs of every later model are measured against them and against labels as they come. */
-#include "eval/comparison.h"
+#include "eval/evaluation.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/progress.h"
@@ -297,11 +297,11 @@ static int output_named(const struct tare_signature *signature, const char *key)
 }
 
 /* The outputs of a model with state depend on the order of the records: one worker. */
-static tare_status choose_threads(int *out, const struct tare_comparison *c, const struct tare_graph_model *model,
-                                  const struct tare_signature *signature) {
+static tare_status choose_threads(int *out, const struct tare_evaluation *evaluation,
+                                  const struct tare_graph_model *model, const struct tare_signature *signature) {
     bool stateful;
     TARE_TRY(tare_session_state_ops(&stateful, model, signature, NULL));
-    *out = stateful || c->threads < 1 ? 1 : c->threads;
+    *out = stateful || evaluation->threads < 1 ? 1 : evaluation->threads;
     return TARE_OK;
 }
 
@@ -383,9 +383,18 @@ static tare_status add_pass(struct tare_comparison_row **out, struct tare_compar
     return TARE_OK;
 }
 
+static tare_status begin(struct tare_comparison_pass *out, struct tare_comparison *comparison,
+                         const struct tare_signature *signature, const struct tare_evaluation *evaluation) {
+    if (!comparison->n_rows) {
+        comparison->target_key = evaluation->target_key;
+        comparison->metric = evaluation->metric;
+    }
+    return tare_comparison_pass_begin(out, comparison, signature, evaluation->label ? evaluation->label : "");
+}
+
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                 const struct tare_graph_model *model, const struct tare_signature *signature,
-                                const struct tare_runner_options *options, const char *label) {
+                                const struct tare_evaluation *evaluation) {
     struct tare_comparison_pass pass;
     struct tare_session **sessions;
     int64_t bytes;
@@ -393,11 +402,11 @@ tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_co
     double seconds;
     tare_status status;
     TARE_TRY(tare_session_check_ops(model, signature));
-    TARE_TRY(choose_threads(&threads, comparison, model, signature));
-    TARE_TRY(tare_comparison_pass_begin(&pass, comparison, signature, label));
+    TARE_TRY(choose_threads(&threads, evaluation, model, signature));
+    TARE_TRY(begin(&pass, comparison, signature, evaluation));
     status = tare_sessions_new(&sessions, threads, model, NULL);
     seconds = tare_clock_seconds();
-    if (status == TARE_OK) status = run_pass(&pass, sessions, threads, signature, options);
+    if (status == TARE_OK) status = run_pass(&pass, sessions, threads, signature, &evaluation->records);
     seconds = tare_clock_seconds() - seconds;
     tare_sessions_free(sessions, threads);
     if (status == TARE_OK) status = tare_model_weight_bytes(&bytes, model);
@@ -437,12 +446,12 @@ static tare_status replay(struct tare_comparison_pass *pass, const struct tare_c
 
 tare_status tare_comparison_add_known(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                       const struct tare_comparison *known, const struct tare_signature *signature,
-                                      const struct tare_runner_options *options, const char *label) {
+                                      const struct tare_evaluation *evaluation) {
     struct tare_comparison_pass pass;
     tare_status status;
-    TARE_TRY(tare_comparison_pass_begin(&pass, comparison, signature, label));
+    TARE_TRY(begin(&pass, comparison, signature, evaluation));
     TARE_TRY(check_outputs(known->references.n_outputs, comparison));
-    status = replay(&pass, known, options);
+    status = replay(&pass, known, &evaluation->records);
     if (status == TARE_OK) status = add_pass(out, &pass, known->rows[0].size_bytes, known->rows[0].seconds);
     if (status == TARE_OK) status = tare_measure_check_requested(comparison);
     tare_comparison_pass_end(&pass);

@@ -51,6 +51,7 @@ struct tare_comparison_op {
 enum { TARE_SLOWEST_OPS = 12 }; /* that reports list */
 
 struct tare_custom_metric; /* below */
+struct tare_evaluation;    /* eval/evaluation.h */
 struct tare_measure;       /* eval/measure.h */
 struct tare_sensitivity;   /* eval/sensitivity.h */
 struct tare_target_result; /* eval/target.h */
@@ -85,17 +86,16 @@ struct tare_comparison {
     const struct tare_calibration *calibration; /* its tensors are shown in the page; NULL: none */
     const struct tare_target_result *target;    /* shown by the reports; NULL: no target */
     const struct tare_sensitivity *sensitivity; /* shown by the reports; NULL: not measured */
-    const char *target_key;                     /* records' key of expected values; NULL: none */
-    const char *next;                 /* command that builds what is recommended, or looks for more; NULL: none */
-    double margin;                    /* points that a recommended model may lose; 0: TARE_MARGIN (eval/verdict.h) */
-    int metric;                       /* measure requested: 1 + enum tare_measure_kind; 0: inferred */
+    const char *target_key;                     /* of the evaluation, as `metric`: set by the first model */
+    const char *next; /* command that builds what is recommended, or looks for more; NULL: none */
+    double margin;    /* points that a recommended model may lose; 0: TARE_MARGIN (eval/verdict.h) */
+    int metric;
     int chip;                         /* index into tare_tpu_chips */
     int64_t chip_batch;               /* batch size on the chip; 0: 1 */
     struct tare_comparison_op *costs; /* ops of the first quantizing method, the slowest first */
     size_t n_costs;
     const char *slowest_of;         /* its name */
     double slowest_total;           /* seconds of the whole model per batch */
-    int threads;                    /* workers with one session each, for models without state; 0: 1 */
     bool keeps_changed;             /* the rows get `changed` */
     bool wide;                      /* text: all figures of all outputs */
     size_t text_width;              /* characters per line that tables should fit into; 0: unlimited */
@@ -122,18 +122,17 @@ void tare_comparison_free(struct tare_comparison *comparison);
  */
 tare_status tare_comparison_skip(struct tare_comparison *comparison, const char *method, const char *algorithm,
                                  const char *granularity, const char *reason) TARE_WARN_UNUSED;
-/* Runs a model over the records and adds its row; the first model is the reference of all later ones. `label` is the
- * key of the class index, one number per row (records without it are unlabelled), or the key of an output: the records'
- * tensor of that name is then its expected value. "label" that is the name of an input is no label. */
+/* Runs a model over the records and adds its row; the first model is the reference of all later ones. `signature` is
+ * the model's (tare_evaluate picks the evaluation's). */
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                 const struct tare_graph_model *model, const struct tare_signature *signature,
-                                const struct tare_runner_options *options, const char *label);
+                                const struct tare_evaluation *evaluation) TARE_WARN_UNUSED;
 /* Adds the row of the float model to a comparison without rows, from the outputs that `known` has stored for the same
- * records (at least those of the options), without running the model. `signature` is that of the model or of one
+ * records (at least those of the evaluation), without running the model. `signature` is that of the model or of one
  * prepared from it. The row is that of tare_comparison_add, but for `seconds`, which is that of `known`. */
 tare_status tare_comparison_add_known(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                       const struct tare_comparison *known, const struct tare_signature *signature,
-                                      const struct tare_runner_options *options, const char *label) TARE_WARN_UNUSED;
+                                      const struct tare_evaluation *evaluation) TARE_WARN_UNUSED;
 /* The figures of one model, added record by record in the order of the data, for callers that run the model themselves.
  * The first pass is the reference. `outputs` is in the comparison's memory. */
 struct tare_comparison_pass {

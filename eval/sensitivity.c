@@ -3,8 +3,6 @@
 #include "eval/sensitivity.h"
 #include "base/clock.h"
 #include "base/progress.h"
-#include "convert/saved_model.h"
-#include "eval/model_inputs.h"
 #include "base/strbuf.h"
 #include "eval/measure.h"
 
@@ -55,6 +53,7 @@ static bool expected(void *arg, const struct tare_graph *graph, const struct tar
 struct measuring {
     struct tare_sensitivity *out;
     const struct tare_sensitivity_task *task;
+    struct tare_evaluation evaluation; /* the task's, on its records */
     struct tare_comparison comparison;
 };
 
@@ -67,8 +66,8 @@ static tare_status make(struct tare_graph_model **out, struct measuring *m, stru
         variant.plan.accepts = expected;
         variant.plan.accepts_arg = choice;
     }
-    return tare_variant_source_make(out, report ? report : &ignored, arena, m->task->source, &variant,
-                                    m->task->calibration);
+    return tare_variant_source_make(out, report ? report : &ignored, arena, m->evaluation.source, &variant,
+                                    m->evaluation.calibration);
 }
 
 static double score_of(const struct tare_measure *measure, const struct tare_metrics *m,
@@ -93,33 +92,9 @@ struct tare_sensitivity_figures tare_sensitivity_figures_of(const struct tare_co
     return f;
 }
 
-/* The model as loaded, without preparation. */
-static tare_status run_float(struct tare_comparison_row **row, struct measuring *m) {
-    const struct tare_sensitivity_task *task = m->task;
-    const struct tare_signature *signature;
-    struct tare_graph_model *model;
-    tare_status status;
-    TARE_TRY(tare_saved_model_load(&model, task->source->model,
-                                   &(struct tare_saved_model_options){ .ops = task->source->ops }));
-    TARE_CHECK(tare_pick_signature(&signature, model, task->signature));
-    status = tare_comparison_add(row, &m->comparison, model, signature, task->runner, task->label);
-done:
-    tare_model_free(model);
-    return status;
-}
-
-static tare_status take_float(struct tare_comparison_row **row, struct measuring *m) {
-    const struct tare_sensitivity_task *task = m->task;
-    const struct tare_signature *signature;
-    const struct tare_graph_model *model;
-    TARE_TRY(tare_variant_source_prepared(&model, task->source));
-    TARE_TRY(tare_pick_signature(&signature, model, task->signature));
-    return tare_comparison_add_known(row, &m->comparison, task->known, signature, task->runner, task->label);
-}
-
 static tare_status measure_float(struct measuring *m) {
     struct tare_comparison_row *row;
-    TARE_TRY(m->task->known ? take_float(&row, m) : run_float(&row, m));
+    TARE_TRY(tare_evaluate_float(&row, &m->comparison, &m->evaluation, m->task->known));
     m->out->float_model = tare_sensitivity_figures_of(&m->comparison, row->outputs);
     m->out->records = m->comparison.records;
     m->out->n_outputs = m->comparison.n_outputs;
@@ -179,17 +154,12 @@ static tare_status find_layers(struct measuring *m) {
 }
 
 static tare_status measure(struct tare_sensitivity_figures *out, struct measuring *m, struct choice *choice) {
-    const struct tare_sensitivity_task *task = m->task;
-    const struct tare_signature *signature;
     struct tare_comparison_row *row;
     struct tare_arena arena = { 0 };
     struct tare_graph_model *model = NULL;
-    tare_status status;
-    TARE_CHECK(make(&model, m, choice, NULL, &arena));
-    TARE_CHECK(tare_pick_signature(&signature, model, task->signature));
-    TARE_CHECK(tare_comparison_add(&row, &m->comparison, model, signature, task->runner, task->label));
-    *out = tare_sensitivity_figures_of(&m->comparison, row->outputs);
-done:
+    tare_status status = make(&model, m, choice, NULL, &arena);
+    if (status == TARE_OK) status = tare_evaluate(&row, &m->comparison, model, &m->evaluation);
+    if (status == TARE_OK) *out = tare_sensitivity_figures_of(&m->comparison, row->outputs);
     tare_model_free(model);
     tare_arena_free(&arena);
     return status;
@@ -224,13 +194,12 @@ static tare_status measure_layers(struct measuring *m) {
 }
 
 tare_status tare_sensitivity_measure(struct tare_sensitivity *out, const struct tare_sensitivity_task *task) {
-    struct measuring m = { .out = out,
-                           .task = task,
-                           .comparison = {
-                               .threads = task->threads, .target_key = task->target_key, .metric = task->metric } };
-    struct tare_progress_options progress = { .label = "sensitivity", .unit = "records", .quiet = task->quiet };
+    struct measuring m = { .out = out, .task = task, .evaluation = *task->evaluation };
+    struct tare_progress_options progress = { .label = "sensitivity", .unit = "records", .quiet = m.evaluation.quiet };
     const double start = tare_clock_seconds();
     tare_status status;
+    int64_t *limit = &m.evaluation.records.limit;
+    if (task->limit && (!*limit || *limit > task->limit)) *limit = task->limit;
     memset(out, 0, sizeof *out);
     out->method = task->variant->name;
     out->algorithm = tare_variant_algorithm(&out->arena, task->variant);

@@ -3,9 +3,8 @@
 #ifndef TARE_EVAL_SENSITIVITY_H
 #define TARE_EVAL_SENSITIVITY_H
 
-#include "eval/comparison.h"
+#include "eval/evaluation.h"
 #include "eval/report/report_table.h"
-#include "eval/variant_source.h"
 
 /* A model compared with the float model: the SQNR at the worst output (tare_worst_sqnr_db), all else at the measured
  * output (tare_measured_output). NaN: not measured. */
@@ -53,18 +52,11 @@ struct tare_sensitivity {
 };
 
 struct tare_sensitivity_task {
-    struct tare_variant_source *source;   /* of the model and its variants */
-    const struct tare_variant *variant;   /* one that quantizes */
-    struct tare_calibration *calibration; /* NULL when the variant needs none */
-    const char *signature, *label;
-    const char *target_key; /* of struct tare_comparison */
-    int metric;             /* of struct tare_comparison */
-    const struct tare_runner_options *runner;
-    const struct tare_comparison *known; /* its first row is the float model on these records, and perhaps more, whose
-                                            outputs are used; NULL: the float model runs */
-    int threads;
-    bool quiet;      /* no progress */
-    bool alone_only; /* only `alone` is measured */
+    const struct tare_evaluation *evaluation;
+    const struct tare_variant *variant;  /* one that quantizes */
+    const struct tare_comparison *known; /* see tare_evaluate_float */
+    int64_t limit;                       /* number of the evaluation's records, at most; 0: all */
+    bool alone_only;                     /* only `alone` is measured */
 };
 
 /* Measures 3 n + 1 models for n layers. The caller frees `out`, also after a failure. */

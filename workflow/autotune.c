@@ -96,7 +96,7 @@ static tare_status input_db(double *db, const struct tare_autotune_search *c, co
                             const char *algorithm) {
     struct tare_qscheme scheme = tare_qscheme_activation;
     const struct tare_calibration_tensor *tensor =
-        layer->input_node ? tare_calibration_find(c->fit ? c->fit : c->task->calibration, layer->function,
+        layer->input_node ? tare_calibration_find(c->fit ? c->fit : c->evaluation.calibration, layer->function,
                                                   layer->input_node, layer->input_output)
                           : NULL;
     struct tare_algorithm_choice choice;
@@ -276,10 +276,9 @@ static tare_status measure_alone(struct tare_autotune_search *c, struct tare_aut
     struct tare_graph_model *model = NULL;
     tare_status status;
     TARE_CHECK(tare_autotune_model(&model, c, layer));
-    TARE_CHECK(tare_pick_signature(&signature, model, c->task->signature));
+    TARE_CHECK(tare_pick_signature(&signature, model, c->evaluation.signature));
     TARE_CHECK(tare_model_return_logits(model, signature->key));
-    TARE_CHECK(tare_pick_signature(&signature, model, c->task->signature));
-    TARE_CHECK(tare_comparison_add(&row, &c->comparison, model, signature, &c->runner, ""));
+    TARE_CHECK(tare_evaluate(&row, &c->comparison, model, &c->plain_outputs));
     layer->alone_db = tare_worst_sqnr_db(NULL, &c->comparison, row->outputs);
 done:
     tare_model_free(model);
@@ -385,75 +384,77 @@ static tare_status choose(struct tare_autotune_search *c) {
 static tare_status hold_out(struct tare_autotune_search *c, const struct tare_graph_model *model,
                             const struct tare_signature *signature) {
     const struct tare_autotune_task *task = c->task;
-    const struct tare_calibrate_options options = { .signature = task->signature,
+    struct tare_runner_options *records = &c->evaluation.records;
+    const struct tare_calibrate_options options = { .signature = c->evaluation.signature,
                                                     .data = task->data,
                                                     .n_data = task->n_data,
-                                                    .spec = task->spec,
-                                                    .threads = task->threads,
+                                                    .spec = records->spec,
+                                                    .threads = c->evaluation.threads,
                                                     .shard = HELD_OUT - 1,
                                                     .shards = HELD_OUT,
                                                     .other_shards = true,
                                                     .channels = true,
                                                     .hessians = true,
-                                                    .interrupted = task->interrupted };
+                                                    .interrupted = records->interrupted };
     bool stateful;
     TARE_TRY(tare_session_state_ops(&stateful, model, signature, NULL));
-    stateful |= tare_feedback_is_given(task->feedback);
-    if (stateful || tare_calibration_signature_records(task->calibration, signature->key) < HELD_OUT) return TARE_OK;
+    stateful |= tare_feedback_is_given(records->feedback);
+    if (stateful || tare_calibration_signature_records(c->evaluation.calibration, signature->key) < HELD_OUT)
+        return TARE_OK;
     TARE_TRY(tare_workflow_calibrate(&c->fit, model, &options));
     if (tare_calibration_signature_records(c->fit, signature->key) < HELD_OUT - 1) { /* fewer than in the file */
         tare_calibration_free(c->fit);
         c->fit = NULL;
         return TARE_OK;
     }
-    c->runner.shard = options.shard;
-    c->runner.shards = options.shards;
+    records->shard = options.shard;
+    records->shards = options.shards;
     c->out->held_out = true;
     return TARE_OK;
 }
 
-/* Decodes the records once for all candidates, if they fit. A complete store has only those of the runner's shard. */
+/* Decodes the records once for all candidates, if they fit. A complete store has only those of the shard. */
 static void store_records(struct tare_autotune_search *c) {
-    tare_record_store_fill(&c->records, &c->runner, TARE_RECORD_STORE_BYTES);
+    struct tare_runner_options *records = &c->evaluation.records;
+    tare_record_store_fill(&c->records, records, TARE_RECORD_STORE_BYTES);
     if (!c->records.complete) return;
-    c->runner.records = &c->records;
-    c->runner.shard = c->runner.shards = 0;
+    records->records = &c->records;
+    records->shard = records->shards = 0;
 }
 
-/* The files of the signature; the runner owns the memory of the groups. */
+/* The files of the signature, in the memory of the groups. */
 static tare_status find_samples(struct tare_autotune_search *c, struct tare_data_groups *groups) {
-    const struct tare_autotune_task *task = c->task;
+    struct tare_runner_options *records = &c->evaluation.records;
     const struct tare_signature *signature;
     const struct tare_graph_model *model;
-    TARE_TRY(tare_variant_source_prepared(&model, task->source));
-    TARE_TRY(tare_pick_signature(&signature, model, task->signature));
-    TARE_TRY(tare_data_groups_make(groups, model, task->data, task->n_data, signature));
+    TARE_TRY(tare_variant_source_prepared(&model, c->evaluation.source));
+    TARE_TRY(tare_pick_signature(&signature, model, c->evaluation.signature));
+    TARE_TRY(tare_data_groups_make(groups, model, c->task->data, c->task->n_data, signature));
+    *records = (struct tare_runner_options){ .spec = records->spec,
+                                             .feedback = records->feedback,
+                                             .limit = TARE_AUTOTUNE_RECORDS,
+                                             .batch = TARE_RUNNER_BATCH,
+                                             .interrupted = records->interrupted };
     for (size_t i = 0; i < groups->count; i++)
-        if (strcmp(groups->items[i].signature->key, signature->key) == 0)
-            c->runner = (struct tare_runner_options){ .paths = (const char *const *)groups->items[i].files.names,
-                                                      .n_paths = groups->items[i].files.count,
-                                                      .spec = task->spec,
-                                                      .feedback = task->feedback,
-                                                      .limit = TARE_AUTOTUNE_RECORDS,
-                                                      .batch = TARE_RUNNER_BATCH,
-                                                      .interrupted = task->interrupted };
-    if (!c->runner.n_paths) return TARE_FAIL(TARE_USAGE, "no samples of signature '%s'", signature->key);
+        if (strcmp(groups->items[i].signature->key, signature->key) == 0) {
+            records->paths = (const char *const *)groups->items[i].files.names;
+            records->n_paths = groups->items[i].files.count;
+        }
+    if (!records->n_paths) return TARE_FAIL(TARE_USAGE, "no samples of signature '%s'", signature->key);
     TARE_TRY(hold_out(c, model, signature));
     store_records(c);
+    c->plain_outputs = c->evaluation;
+    c->plain_outputs.label = c->plain_outputs.target_key = NULL;
+    c->plain_outputs.metric = 0;
     return TARE_OK;
 }
 
 tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struct tare_autotune_task *task) {
     const struct tare_progress_options progress = {
-        .label = "choosing", .unit = "records", .total = -1, .quiet = task->quiet
+        .label = "choosing", .unit = "records", .total = -1, .quiet = task->evaluation->quiet
     };
     const struct tare_quant_setting *setting = &task->variant->plan.setting;
-    struct tare_autotune_search c = {
-        .out = out,
-        .task = task,
-        .comparison = { .threads = task->threads },
-        .task_comparison = { .threads = task->threads, .target_key = task->target_key, .metric = task->metric }
-    };
+    struct tare_autotune_search c = { .out = out, .task = task, .evaluation = *task->evaluation };
     struct tare_data_groups groups = { 0 };
     tare_status status;
     *out = (struct tare_autotune){ .passes = "" };

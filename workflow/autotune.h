@@ -4,27 +4,18 @@
 #ifndef TARE_WORKFLOW_AUTOTUNE_H
 #define TARE_WORKFLOW_AUTOTUNE_H
 
-#include "eval/comparison.h"
-#include "eval/variant_source.h"
+#include "eval/evaluation.h"
 
 /* Everything is borrowed. */
 struct tare_autotune_task {
-    struct tare_variant_source *source;   /* of the model and its variants */
-    const struct tare_variant *variant;   /* default method, bits and granularity of the layers; without rules */
-    struct tare_calibration *calibration; /* with statistics per channel and Hessians */
-    const char *signature;
+    /* Its calibration has statistics per channel and Hessians; spec, feedback and interruption of its records are
+     * those of the samples. */
+    const struct tare_evaluation *evaluation;
     const char *const *data; /* representative samples, as for calibration; every fourth is held out, and at most
                               TARE_AUTOTUNE_RECORDS of these are run */
     size_t n_data;
-    const struct tare_dataset_spec *spec;     /* maps records to inputs; NULL: records are samples */
-    const struct tare_feedback *feedback;     /* state between records; NULL: none */
-    const char *label;                        /* key of labels, as for tare_comparison_add; NULL: none */
-    const char *target_key;                   /* key of expected values; NULL: none */
-    int metric;                               /* 1 + enum tare_measure_kind; 0: inferred */
-    bool may_lack_measure;                    /* samples without data for target_key and metric: the SQNR decides */
-    const volatile sig_atomic_t *interrupted; /* NULL: never */
-    int threads;
-    bool quiet;
+    const struct tare_variant *variant; /* default method, bits and granularity of the layers; without rules */
+    bool may_lack_measure;              /* samples without data for target_key and metric: the SQNR decides */
 };
 
 enum { TARE_AUTOTUNE_RECORDS = 128 };

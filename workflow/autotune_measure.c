@@ -37,15 +37,12 @@ tare_status tare_autotune_variant(struct tare_variant *out, struct tare_autotune
 
 /* The last model's row by the measure of the task. The first one shows whether the samples have data for a measure; the
  * default key of labels may be that of something else. */
-static tare_status run_task(struct tare_autotune_search *c, const struct tare_graph_model *model,
-                            const struct tare_signature *signature) {
-    const struct tare_autotune_task *task = c->task;
-    const bool first = !c->task_comparison.n_rows, by_default = !task->target_key && !task->metric;
+static tare_status run_task(struct tare_autotune_search *c, const struct tare_graph_model *model) {
+    const bool first = !c->task_comparison.n_rows, by_default = !c->evaluation.target_key && !c->evaluation.metric;
     struct tare_comparison_row *row;
-    tare_status status =
-        tare_comparison_add(&row, &c->task_comparison, model, signature, &c->runner, task->label ? task->label : "");
+    tare_status status = tare_evaluate(&row, &c->task_comparison, model, &c->evaluation);
     if (first &&
-        ((by_default && status == TARE_INVALID_ARGUMENT) || (task->may_lack_measure && status == TARE_NOT_FOUND))) {
+        ((by_default && status == TARE_INVALID_ARGUMENT) || (c->task->may_lack_measure && status == TARE_NOT_FOUND))) {
         tare_error_clear();
         return TARE_OK;
     }
@@ -63,11 +60,13 @@ static double task_value(const struct tare_autotune_search *c, size_t row) {
 static tare_status run_model(double *db, struct tare_autotune_search *c, struct tare_graph_model *model) {
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
-    const bool first = !c->comparison.n_rows, has_keys = c->task->label || c->task->target_key || c->task->metric;
-    TARE_TRY(tare_pick_signature(&signature, model, c->task->signature));
-    if (!c->only && (c->out->measure || (first && has_keys))) TARE_TRY(run_task(c, model, signature));
+    const struct tare_evaluation *evaluation = &c->evaluation;
+    const bool first = !c->comparison.n_rows,
+               has_keys = evaluation->label || evaluation->target_key || evaluation->metric;
+    if (!c->only && (c->out->measure || (first && has_keys))) TARE_TRY(run_task(c, model));
+    TARE_TRY(tare_pick_signature(&signature, model, evaluation->signature));
     TARE_TRY(tare_model_return_logits(model, signature->key));
-    TARE_TRY(tare_comparison_add(&row, &c->comparison, model, signature, &c->runner, ""));
+    TARE_TRY(tare_evaluate(&row, &c->comparison, model, &c->plain_outputs));
     c->last = c->comparison.n_rows - 1;
     *db = tare_worst_sqnr_db(NULL, &c->comparison, row->outputs);
     c->out->n_outputs = c->comparison.n_outputs;
@@ -105,8 +104,8 @@ tare_status tare_autotune_model(struct tare_graph_model **out, struct tare_autot
     TARE_CHECK(tare_autotune_variant(&variant, c, &arena));
     variant.plan.accepts = is_wanted;
     variant.plan.accepts_arg = c;
-    TARE_CHECK(tare_variant_source_make(out, &report, &arena, c->task->source, &variant,
-                                        c->fit ? c->fit : c->task->calibration));
+    TARE_CHECK(tare_variant_source_make(out, &report, &arena, c->evaluation.source, &variant,
+                                        c->fit ? c->fit : c->evaluation.calibration));
     if (!c->out->layers) status = note_layers(c->out, &report);
 done:
     tare_arena_free(&arena);
@@ -126,8 +125,8 @@ tare_status tare_autotune_measure_float(struct tare_autotune_search *c) {
     struct tare_graph_model *model;
     double db;
     tare_status status;
-    TARE_TRY(tare_saved_model_load(&model, c->task->source->model,
-                                   &(struct tare_saved_model_options){ .ops = c->task->source->ops }));
+    const struct tare_variant_source *source = c->evaluation.source;
+    TARE_TRY(tare_saved_model_load(&model, source->model, &(struct tare_saved_model_options){ .ops = source->ops }));
     status = run_model(&db, c, model);
     tare_model_free(model);
     c->out->records = c->comparison.records;

@@ -9,9 +9,10 @@
 struct tare_autotune_search {
     struct tare_autotune *out;
     const struct tare_autotune_task *task;
-    struct tare_autotune_layer *common; /* the layers before the search for exceptions */
-    struct tare_runner_options runner;
-    struct tare_record_store records;       /* of the runner */
+    struct tare_autotune_layer *common;     /* the layers before the search for exceptions */
+    struct tare_evaluation evaluation;      /* the task's, on the samples */
+    struct tare_evaluation plain_outputs;   /* the same without labels and expected values */
+    struct tare_record_store records;       /* the samples */
     struct tare_comparison comparison;      /* the first row is the float model */
     struct tare_calibration *fit;           /* of the samples that are not held out; NULL: none are */
     size_t plain, best, last;               /* rows: without any choice, of the best candidate, of the last one */

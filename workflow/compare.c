@@ -36,9 +36,9 @@ static tare_status calibrate_prepared(struct tare_compare_job *c, const struct t
                                                     .hessians = tare_workflow_compare_needs_hessians(c),
                                                     .interrupted = task->interrupted };
     c->result.calibrations += !task->calibration_file;
-    TARE_TRY(tare_workflow_calibrate_from(&c->calibration, model, task->calibration_file, &options));
+    TARE_TRY(tare_workflow_calibrate_from(&c->evaluation.calibration, model, task->calibration_file, &options));
     if (!task->log || task->calibration_file) return TARE_OK;
-    return tare_workflow_calibrate_log(task->log, c->calibration);
+    return tare_workflow_calibrate_log(task->log, c->evaluation.calibration);
 }
 
 /* Calibrates once for all methods and algorithms. */
@@ -46,13 +46,13 @@ static tare_status calibrate(struct tare_compare_job *c) {
     const struct tare_graph_model *model;
     if (!needs_calibration(c)) return TARE_OK;
     if (c->task->calibration) {
-        c->result.calibration = c->calibration = c->task->calibration;
+        c->result.calibration = c->evaluation.calibration = c->task->calibration;
         return TARE_OK;
     }
     TARE_TRY(tare_variant_source_prepared(&model, &c->source));
     c->owns_calibration = true;
     TARE_TRY(calibrate_prepared(c, model));
-    c->result.calibration = c->calibration;
+    c->result.calibration = c->evaluation.calibration;
     return TARE_OK;
 }
 
@@ -86,7 +86,7 @@ static tare_status add_row(struct tare_compare_job *c, struct tare_graph_model *
     struct tare_comparison_row *row;
     TARE_TRY(tare_pick_signature(&signature, model, c->options->signature));
     if (!c->result.signature) c->result.signature = tare_arena_strdup(&c->result.arena, signature->key);
-    TARE_TRY(tare_comparison_add(&row, &c->result, model, signature, &c->runner, c->options->label));
+    TARE_TRY(tare_comparison_add(&row, &c->result, model, signature, &c->evaluation));
     row->method = variant->name;
     row->algorithm = tare_variant_algorithm(&c->result.arena, variant);
     row->granularity = tare_variant_granularity(&c->result.arena, variant);
@@ -134,7 +134,7 @@ static tare_status explain(struct tare_compare_job *c, const struct tare_variant
     const struct tare_signature *signature;
     struct tare_comparison *result = &c->result;
     if (variant != tare_workflow_compare_first_quantizing(c)) return TARE_OK;
-    TARE_TRY(tare_explain(&result->explanations, &result->arena, report, c->calibration, true));
+    TARE_TRY(tare_explain(&result->explanations, &result->arena, report, c->evaluation.calibration, true));
     TARE_TRY(tare_variant_source_prepared(&prepared, &c->source));
     TARE_TRY(tare_pick_signature(&signature, prepared, c->options->signature));
     TARE_TRY(tare_network_make(&result->network, &result->arena, prepared, signature, &result->explanations));
@@ -172,8 +172,8 @@ static tare_status compare_variant(struct tare_compare_job *c, const struct tare
     tare_status status;
     warning.plan.warns = true;
     warning.plan.quiet = c->task->quiet;
-    warning.plan.threads = c->result.threads;
-    status = tare_variant_source_make(&model, &report, &arena, &c->source, &warning, c->calibration);
+    warning.plan.threads = c->evaluation.threads;
+    status = tare_variant_source_make(&model, &report, &arena, &c->source, &warning, c->evaluation.calibration);
     if (status == TARE_OK) {
         status = add_row(c, model, variant, &report);
         if (status == TARE_OK) status = note_warnings(c, &report);
@@ -186,22 +186,11 @@ static tare_status compare_variant(struct tare_compare_job *c, const struct tare
 
 /* Chooses settings on the calibration samples, then measures them like the other variants. */
 static tare_status compare_automatic(struct tare_compare_job *c) {
-    const struct tare_compare_task *task = c->task;
-    const struct tare_autotune_task automatic = { .source = &c->source,
+    const struct tare_autotune_task automatic = { .evaluation = &c->evaluation,
+                                                  .data = c->task->calibration_data,
+                                                  .n_data = c->task->n_calibration_data,
                                                   .variant = tare_workflow_compare_first_quantizing(c),
-                                                  .calibration = c->calibration,
-                                                  .signature = c->options->signature,
-                                                  .data = task->calibration_data,
-                                                  .n_data = task->n_calibration_data,
-                                                  .spec = task->spec,
-                                                  .feedback = task->feedback,
-                                                  .label = c->options->label,
-                                                  .target_key = c->options->target_key,
-                                                  .metric = c->options->metric,
-                                                  .may_lack_measure = true,
-                                                  .interrupted = task->interrupted,
-                                                  .threads = c->result.threads,
-                                                  .quiet = task->quiet };
+                                                  .may_lack_measure = true };
     TARE_TRY(tare_workflow_autotune_choose(&c->automatic, &automatic));
     return compare_variant(c, &c->automatic.variant);
 }
@@ -216,23 +205,7 @@ static struct tare_progress *new_progress(const struct tare_compare_job *c, int6
     return tare_progress_new(&options);
 }
 
-static struct tare_evaluation_data data_of(const struct tare_compare_job *c, const struct tare_graph_model *model) {
-    return (struct tare_evaluation_data){ .model = model,
-                                          .signature = c->options->signature,
-                                          .paths = c->task->data,
-                                          .n_paths = c->task->n_data,
-                                          .limit = c->options->limit,
-                                          .takes = c->runner.takes,
-                                          .takes_arg = c->runner.takes_arg,
-                                          .spec = c->task->spec,
-                                          .feedback = c->task->feedback,
-                                          .label = c->options->label,
-                                          .calibration = c->calibration,
-                                          .interrupted = c->task->interrupted };
-}
-
 tare_status tare_workflow_compare_check_keys(const struct tare_compare_job *c, const struct tare_graph_model *model) {
-    const struct tare_evaluation_data data = data_of(c, model);
     struct tare_array_readers readers = { .spec = c->task->spec,
                                           .label = c->options->label,
                                           .target = c->options->target_key,
@@ -240,15 +213,14 @@ tare_status tare_workflow_compare_check_keys(const struct tare_compare_job *c, c
     TARE_TRY(tare_pick_signature(&readers.signature, model, c->options->signature));
     TARE_TRY(tare_feedback_check(c->task->feedback, readers.signature));
     TARE_TRY(tare_workflow_check_array_names(c->task->data, c->task->n_data, &readers));
-    return tare_workflow_check_label(&data);
+    return tare_workflow_check_label(&c->evaluation);
 }
 
 /* Looks for records that the calibration has seen. */
 static tare_status check_leakage(struct tare_compare_job *c) {
-    const struct tare_evaluation_data data = data_of(c, c->loaded);
     struct tare_leakage leakage = { 0 };
-    if (!c->calibration) return TARE_OK;
-    TARE_TRY(tare_workflow_find_leakage(&leakage, &data));
+    if (!c->evaluation.calibration) return TARE_OK;
+    TARE_TRY(tare_workflow_find_leakage(&leakage, c->loaded, &c->evaluation));
     tare_workflow_warn_of_leakage(c->task->log, &leakage);
     c->result.leakage_compared = leakage.records;
     c->result.leakage_shared = leakage.shared;
@@ -321,7 +293,7 @@ static tare_status compare_all(struct tare_compare_job *c) {
     TARE_TRY(tare_workflow_compare_check_keys(c, c->loaded));
     TARE_TRY(calibrate(c));
     TARE_TRY(check_leakage(c));
-    tare_record_store_fill(&c->records, &c->runner, TARE_RECORD_STORE_BYTES);
+    tare_record_store_fill(&c->records, &c->evaluation.records, TARE_RECORD_STORE_BYTES);
     c->result.progress = new_progress(c, c->options->limit ? c->options->limit : -1);
     status = compare_float(c);
     tare_progress_free(c->result.progress);
@@ -340,22 +312,10 @@ static tare_status compare_all(struct tare_compare_job *c) {
 }
 
 static tare_status measure_sensitivity(struct tare_compare_job *c) {
-    const struct tare_compare_request *options = c->options;
-    struct tare_runner_options runner = c->runner;
-    struct tare_variant variant;
-    const struct tare_sensitivity_task task = { .source = &c->source,
-                                                .variant = &variant,
-                                                .calibration = c->calibration,
-                                                .signature = options->signature,
-                                                .label = options->label,
-                                                .target_key = options->target_key,
-                                                .metric = options->metric,
-                                                .runner = &runner,
+    const struct tare_sensitivity_task task = { .evaluation = &c->evaluation,
+                                                .variant = tare_workflow_compare_first_quantizing(c),
                                                 .known = &c->result,
-                                                .threads = c->result.threads,
-                                                .quiet = c->task->quiet };
-    variant = *tare_workflow_compare_first_quantizing(c);
-    if (!runner.limit || runner.limit > options->sensitivity_limit) runner.limit = options->sensitivity_limit;
+                                                .limit = c->options->sensitivity_limit };
     TARE_TRY(tare_sensitivity_measure(&c->sensitivity, &task));
     c->result.sensitivity = &c->sensitivity;
     return TARE_OK;
@@ -365,20 +325,12 @@ static tare_status measure_sensitivity(struct tare_compare_job *c) {
 static tare_status search_target(struct tare_compare_job *c) {
     const struct tare_compare_request *options = c->options;
     const struct tare_mixed_precision_task task = { .options = &options->target,
-                                                    .source = &c->source,
+                                                    .evaluation = &c->evaluation,
                                                     .variant = options->automatic
                                                                    ? &c->automatic.variant
                                                                    : tare_workflow_compare_first_quantizing(c),
-                                                    .calibration = c->calibration,
-                                                    .signature = options->signature,
-                                                    .label = options->label,
-                                                    .target_key = options->target_key,
-                                                    .metric = options->metric,
-                                                    .runner = &c->runner,
                                                     .known = &c->result,
-                                                    .sensitivity_limit = options->sensitivity_limit,
-                                                    .threads = c->result.threads,
-                                                    .quiet = c->task->quiet };
+                                                    .sensitivity_limit = options->sensitivity_limit };
     TARE_TRY(tare_workflow_mixed_precision_run(&c->targeting, &task, NULL));
     if (options->sensitivity) c->result.sensitivity = &c->targeting.sensitivity;
     c->result.target = &c->targeting.result;
@@ -418,8 +370,8 @@ static tare_status take_rest(struct tare_compare_job *c) {
                                      "follow each other (expected --data with files that were not calibrated with)");
     TARE_TRY(tare_unused_records_open(&c->rest, task->calibration, task->calibration_file, c->options->signature,
                                       task->data, task->n_data));
-    c->runner.takes = tare_unused_records_take;
-    c->runner.takes_arg = &c->rest;
+    c->evaluation.records.takes = tare_unused_records_take;
+    c->evaluation.records.takes_arg = &c->rest;
     return TARE_OK;
 }
 
@@ -435,21 +387,25 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
     if (options->sensitivity && !tare_workflow_compare_first_quantizing(out))
         return TARE_FAIL(TARE_USAGE, "--sensitivity requires a quantizing method");
     out->source = (struct tare_variant_source){ .model = task->model, .ops = task->ops };
-    out->runner = (struct tare_runner_options){ .paths = task->data,
-                                                .n_paths = task->n_data,
-                                                .limit = options->limit,
-                                                .spec = task->spec,
-                                                .feedback = task->feedback,
-                                                .records = &out->records,
-                                                .batch = options->batch,
-                                                .interrupted = task->interrupted };
+    out->evaluation = (struct tare_evaluation){ .source = &out->source,
+                                                .signature = options->signature,
+                                                .records = { .paths = task->data,
+                                                             .n_paths = task->n_data,
+                                                             .limit = options->limit,
+                                                             .spec = task->spec,
+                                                             .feedback = task->feedback,
+                                                             .records = &out->records,
+                                                             .batch = options->batch,
+                                                             .interrupted = task->interrupted },
+                                                .label = options->label,
+                                                .target_key = options->target_key,
+                                                .metric = options->metric,
+                                                .threads = options->threads ? options->threads : tare_cpu_count(),
+                                                .quiet = task->quiet };
     if (options->rest) TARE_TRY(take_rest(out));
     out->result.keeps_changed = true;
-    out->result.threads = options->threads ? options->threads : tare_cpu_count();
     out->result.chip = options->chip;
-    out->result.metric = options->metric;
     out->result.margin = options->margin;
-    out->result.target_key = options->target_key;
     out->result.chip_batch = options->chip_batch;
     out->result.model = task->model;
     out->result.data = task->data_name ? task->data_name : task->data[0];
@@ -477,7 +433,7 @@ tare_status tare_workflow_compare_failure(const struct tare_compare_job *c) {
 }
 
 void tare_workflow_compare_close(struct tare_compare_job *c) {
-    if (c->owns_calibration) tare_calibration_free(c->calibration);
+    if (c->owns_calibration) tare_calibration_free(c->evaluation.calibration);
     tare_unused_records_close(&c->rest);
     tare_sensitivity_free(&c->sensitivity);
     tare_workflow_mixed_precision_close(&c->targeting);

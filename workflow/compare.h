@@ -3,10 +3,9 @@
 #ifndef TARE_WORKFLOW_COMPARE_H
 #define TARE_WORKFLOW_COMPARE_H
 
-#include "eval/comparison.h"
+#include "eval/evaluation.h"
 #include "eval/record_store.h"
 #include "eval/sensitivity.h"
-#include "eval/variant.h"
 #include "graph/op.h"
 #include "workflow/autotune.h"
 #include "workflow/quantize.h"
@@ -52,8 +51,7 @@ struct tare_compare_job {
     struct tare_graph_model *loaded;       /* the model without preparation, until its row is finished */
     struct tare_variant_source source;     /* of the variants */
     struct tare_record_store records;      /* decoded once for all models, if they fit into memory */
-    struct tare_runner_options runner;
-    struct tare_calibration *calibration; /* in use; NULL: no variant needs one */
+    struct tare_evaluation evaluation;     /* its calibration is NULL if no variant needs one */
     bool owns_calibration;
     struct tare_unused_records rest; /* --rest: chooses the records */
     size_t uncalibrated;             /* variants rejected because no calibration is available */

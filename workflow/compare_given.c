@@ -149,7 +149,7 @@ static tare_status run_on(struct tare_compare_job *c, struct tare_graph_model *m
     struct tare_comparison_row *row;
     TARE_TRY(find_signature(&found, model, result->signature));
     TARE_TRY(match_outputs(&signature, &result->arena, found, result->output_keys, result->n_outputs));
-    TARE_TRY(tare_comparison_add(&row, result, model, &signature, &c->runner, c->options->label));
+    TARE_TRY(tare_comparison_add(&row, result, model, &signature, &c->evaluation));
     row->method = c->given[index];
     row->path = tare_arena_strdup(&result->arena, c->options->with.items[index]);
     if (!row->path) return TARE_NO_MEMORY;

@@ -31,9 +31,9 @@ static tare_status count_answer(void *arg, const struct tare_sample *sample, con
 
 static tare_status run_batches(struct trial *trial, struct tare_compare_job *c, const struct tare_graph_model *model,
                                const struct tare_signature *signature) {
-    struct tare_runner_options runner = c->runner;
+    struct tare_runner_options runner = c->evaluation.records;
     struct tare_session **sessions;
-    const int threads = c->result.threads;
+    const int threads = c->evaluation.threads;
     const int64_t records = (int64_t)threads * (runner.batch > 0 ? runner.batch : 1);
     double start;
     tare_status status;
@@ -130,9 +130,11 @@ tare_status tare_workflow_compare_plan(struct tare_strbuf *out, struct tare_comp
     const struct tare_compare_task *task = c->task;
     const bool calibrates = tare_variants_calibrate(&c->variants);
     const bool by_samples = calibrates && !task->calibration && !task->calibration_file;
-    const struct tare_source_options all = { .spec = task->spec }, evaluated = {
-        .limit = c->runner.limit, .takes = c->runner.takes, .takes_arg = c->runner.takes_arg, .spec = task->spec
-    };
+    const struct tare_source_options all = { .spec = task->spec },
+                                     evaluated = { .limit = c->evaluation.records.limit,
+                                                   .takes = c->evaluation.records.takes,
+                                                   .takes_arg = c->evaluation.records.takes_arg,
+                                                   .spec = task->spec };
     const size_t models = count_models(c);
     struct trial trial = { 0 };
     int64_t records, samples = 0;
@@ -149,7 +151,7 @@ tare_status tare_workflow_compare_plan(struct tare_strbuf *out, struct tare_comp
     else
         tare_strbuf_printf(out, "\ncalibration: %s\n", calibrates ? "from a file" : "none is needed");
     tare_strbuf_printf(out, "time: about %.1f s on %d threads, by %.3g ms a record of the float model%s\n", seconds,
-                       c->result.threads, 1e3 * trial.seconds,
+                       c->evaluation.threads, 1e3 * trial.seconds,
                        c->options->sensitivity || c->options->automatic ||
                                tare_workflow_mixed_precision_requested(&c->options->target)
                            ? "; layer by layer comes on top"

@@ -79,11 +79,11 @@ tare_status tare_workflow_compare_describe(struct tare_compare_job *c, double se
     if (gmtime_r(&now, &date)) strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &date);
     TARE_TRY(add_line(c, "made",
                       tare_arena_printf(arena, "%s by tare %s in %.1f s on %d threads", text, TARE_VERSION, seconds,
-                                        c->result.threads)));
+                                        c->evaluation.threads)));
     TARE_TRY(add_line(c, "model", c->task->model));
     TARE_TRY(add_folder_hash(c, "hash of its files", c->task->model));
     TARE_TRY(describe_data(c));
-    if (c->calibration)
+    if (c->evaluation.calibration)
         TARE_TRY(add_line(c, "calibrations", tare_arena_printf(arena, "%lld", (long long)c->result.calibrations)));
     TARE_TRY(add_given(c));
     TARE_TRY(add_line(c, "methods", c->methods));

@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/strbuf.h"
-#include "eval/comparison.h"
 #include "eval/model_inputs.h"
 #include "workflow/sample_feed.h"
 
@@ -17,8 +16,8 @@ static bool can_read_again(const char *const *paths, size_t count) {
     return true;
 }
 
-static bool is_interrupted(const struct tare_evaluation_data *data) {
-    return data->interrupted && *data->interrupted;
+static bool is_interrupted(const struct tare_evaluation *evaluation) {
+    return evaluation->records.interrupted && *evaluation->records.interrupted;
 }
 
 /* ---- labels ---- */
@@ -31,32 +30,34 @@ static void add_integer_keys(struct tare_strbuf *keys, const struct tare_sample 
 
 /* Reads records until one has the label. `keys`: the integer keys of the first record. */
 static tare_status search_label(bool *found, struct tare_strbuf *keys, struct tare_source *source,
-                                const struct tare_evaluation_data *data) {
-    for (int64_t n = 0; !*found && !is_interrupted(data); n++) {
+                                const struct tare_evaluation *evaluation) {
+    for (int64_t n = 0; !*found && !is_interrupted(evaluation); n++) {
         struct tare_record where;
         struct tare_sample sample;
         bool end = false;
         TARE_TRY(tare_source_next(&sample, &where, &end, source, NULL, NULL));
         if (end) return TARE_OK;
         if (n == 0) add_integer_keys(keys, &sample);
-        *found = tare_sample_find(&sample, data->label);
+        *found = tare_sample_find(&sample, evaluation->label);
         tare_sample_reset(&sample);
     }
     return TARE_OK;
 }
 
-tare_status tare_workflow_check_label(const struct tare_evaluation_data *data) {
-    const struct tare_source_options options = { .stop = data->limit, .spec = data->spec };
+tare_status tare_workflow_check_label(const struct tare_evaluation *evaluation) {
+    const struct tare_runner_options *records = &evaluation->records;
+    const struct tare_source_options options = { .stop = records->limit, .spec = records->spec };
     struct tare_source *source = NULL;
     struct tare_strbuf keys = { 0 };
     bool found = false;
     tare_status status;
-    if (!data->label || strcmp(data->label, "label") == 0 || !can_read_again(data->paths, data->n_paths))
+    if (!evaluation->label || strcmp(evaluation->label, "label") == 0 ||
+        !can_read_again(records->paths, records->n_paths))
         return TARE_OK;
-    TARE_CHECK(tare_source_new(&source, data->paths, data->n_paths, &options));
-    TARE_CHECK(search_label(&found, &keys, source, data));
-    if (!found && !is_interrupted(data))
-        status = TARE_FAIL(TARE_NOT_FOUND, "--label %s: no record has this key (%s%s)", data->label,
+    TARE_CHECK(tare_source_new(&source, records->paths, records->n_paths, &options));
+    TARE_CHECK(search_label(&found, &keys, source, evaluation));
+    if (!found && !is_interrupted(evaluation))
+        status = TARE_FAIL(TARE_NOT_FOUND, "--label %s: no record has this key (%s%s)", evaluation->label,
                            keys.size ? "integer keys of the first record: " : "the first record has no integer key",
                            tare_strbuf_text(&keys));
 done:
@@ -69,8 +70,8 @@ done:
 
 static tare_status compare_feed(struct tare_leakage *out, struct tare_tensor *inputs, size_t n_inputs,
                                 const struct tare_sample_feed *feed, const struct tare_digest_set *digests,
-                                const struct tare_evaluation_data *data) {
-    while (!is_interrupted(data)) {
+                                const struct tare_evaluation *evaluation) {
+    while (!is_interrupted(evaluation)) {
         struct tare_record record = { .number = -1 };
         bool end = false;
         TARE_TRY(feed->source.next(feed->source.arg, inputs, &record, &end, NULL, NULL));
@@ -86,26 +87,28 @@ static tare_status compare_feed(struct tare_leakage *out, struct tare_tensor *in
 }
 
 /* Invalid records are skipped: the run itself reports them. */
-tare_status tare_workflow_find_leakage(struct tare_leakage *out, const struct tare_evaluation_data *data) {
-    const struct tare_source_options options = { .limit = data->limit,
-                                                 .takes = data->takes,
-                                                 .takes_arg = data->takes_arg,
+tare_status tare_workflow_find_leakage(struct tare_leakage *out, const struct tare_graph_model *model,
+                                       const struct tare_evaluation *evaluation) {
+    const struct tare_runner_options *records = &evaluation->records;
+    const struct tare_source_options options = { .limit = records->limit,
+                                                 .takes = records->takes,
+                                                 .takes_arg = records->takes_arg,
                                                  .max_bad = INT64_MAX,
-                                                 .spec = data->spec };
+                                                 .spec = records->spec };
     const struct tare_digest_set *digests;
     const struct tare_signature *signature;
     struct tare_sample_feed feed;
     struct tare_tensor *inputs;
     tare_status status;
     *out = (struct tare_leakage){ 0 };
-    TARE_TRY(tare_pick_signature(&signature, data->model, data->signature));
+    TARE_TRY(tare_pick_signature(&signature, model, evaluation->signature));
     const size_t n_inputs = tare_signature_feed_count(signature);
-    digests = data->calibration ? tare_calibration_find_digests(data->calibration, signature->key) : NULL;
-    if (!digests || !digests->count || !can_read_again(data->paths, data->n_paths)) return TARE_OK;
+    digests = evaluation->calibration ? tare_calibration_find_digests(evaluation->calibration, signature->key) : NULL;
+    if (!digests || !digests->count || !can_read_again(records->paths, records->n_paths)) return TARE_OK;
     inputs = tare_calloc(n_inputs + 1, sizeof *inputs);
     if (!inputs) return TARE_NO_MEMORY;
-    status = tare_sample_feed_open(&feed, signature, data->paths, data->n_paths, &options, data->feedback);
-    if (status == TARE_OK) status = compare_feed(out, inputs, n_inputs, &feed, digests, data);
+    status = tare_sample_feed_open(&feed, signature, records->paths, records->n_paths, &options, records->feedback);
+    if (status == TARE_OK) status = compare_feed(out, inputs, n_inputs, &feed, digests, evaluation);
     tare_sample_feed_close(&feed);
     tare_free(inputs);
     return status;

@@ -5,9 +5,7 @@
 #include "workflow/precision_levels.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
-#include "convert/saved_model.h"
 #include "eval/measure.h"
-#include "eval/model_inputs.h"
 #include "eval/record_store.h"
 #include "quant/recipe.h"
 
@@ -22,7 +20,7 @@ bool tare_workflow_mixed_precision_requested(const struct tare_mixed_precision_r
 struct targeting {
     const struct tare_mixed_precision_task *task;
     const struct tare_sensitivity *steps;
-    const struct tare_runner_options *runner;
+    struct tare_evaluation evaluation; /* the task's, with a store of the records */
     struct tare_comparison comparison; /* the first row is the float model */
     const size_t *kept;                /* steps of the current mix */
     size_t n_kept;
@@ -60,7 +58,7 @@ static tare_status make_mix(struct tare_graph_model **out, struct targeting *t, 
     variant.plan.accepts_arg = t;
     variant.plan.adjust = set_bits;
     variant.plan.adjust_arg = t;
-    status = tare_variant_source_make(out, &report, &arena, t->task->source, &variant, t->task->calibration);
+    status = tare_variant_source_make(out, &report, &arena, t->evaluation.source, &variant, t->evaluation.calibration);
     tare_arena_free(&arena);
     return status;
 }
@@ -73,20 +71,13 @@ static tare_status size_of(void *arg, int64_t *bytes, const size_t *kept, size_t
     return status;
 }
 
-static tare_status run_model(struct tare_comparison_row **row, struct targeting *t,
-                             const struct tare_graph_model *model) {
-    const struct tare_signature *signature;
-    TARE_TRY(tare_pick_signature(&signature, model, t->task->signature));
-    return tare_comparison_add(row, &t->comparison, model, signature, t->runner, t->task->label);
-}
-
 static tare_status measure(void *arg, struct tare_target_point *point) {
     struct targeting *t = arg;
     struct tare_comparison_row *row;
     struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(make_mix(&model, t, point->kept, point->n_kept));
-    status = run_model(&row, t, model);
+    status = tare_evaluate(&row, &t->comparison, model, &t->evaluation);
     tare_model_free(model);
     TARE_TRY(status);
     point->size_bytes = row->size_bytes;
@@ -94,29 +85,9 @@ static tare_status measure(void *arg, struct tare_target_point *point) {
     return TARE_OK;
 }
 
-/* The model as loaded, without preparation. */
-static tare_status run_float(struct tare_comparison_row **row, struct targeting *t) {
-    struct tare_graph_model *model;
-    tare_status status;
-    TARE_TRY(tare_saved_model_load(&model, t->task->source->model,
-                                   &(struct tare_saved_model_options){ .ops = t->task->source->ops }));
-    status = run_model(row, t, model);
-    tare_model_free(model);
-    return status;
-}
-
-static tare_status take_float(struct tare_comparison_row **row, struct targeting *t) {
-    const struct tare_mixed_precision_task *task = t->task;
-    const struct tare_signature *signature;
-    const struct tare_graph_model *model;
-    TARE_TRY(tare_variant_source_prepared(&model, task->source));
-    TARE_TRY(tare_pick_signature(&signature, model, task->signature));
-    return tare_comparison_add_known(row, &t->comparison, task->known, signature, t->runner, task->label);
-}
-
 static tare_status measure_float(struct tare_sensitivity_figures *out, int64_t *bytes, struct targeting *t) {
     struct tare_comparison_row *row;
-    TARE_TRY(t->task->known ? take_float(&row, t) : run_float(&row, t));
+    TARE_TRY(tare_evaluate_float(&row, &t->comparison, &t->evaluation, t->task->known));
     *out = tare_sensitivity_figures_of(&t->comparison, row->outputs);
     *bytes = row->size_bytes;
     return TARE_OK;
@@ -147,32 +118,19 @@ static tare_status read_target(struct tare_target *out, const struct tare_mixed_
     return TARE_OK;
 }
 
-/* The sensitivity of the variant, then the steps to higher precisions. The first row of `known` is the float model. */
-static tare_status measure_steps(struct tare_mixed_precision *out, const struct tare_mixed_precision_task *task,
-                                 const struct tare_runner_options *records, const struct tare_comparison *known,
-                                 bool measured) {
-    struct tare_runner_options runner = *records;
-    const struct tare_sensitivity_task sensitivity = {
-        .source = task->source,
-        .variant = task->variant,
-        .calibration = task->calibration,
-        .signature = task->signature,
-        .label = task->label,
-        .target_key = task->target_key,
-        .metric = task->metric,
-        .runner = &runner,
-        .known = known,
-        .threads = task->threads,
-        .quiet = task->quiet,
-    };
-    if (!runner.limit || runner.limit > task->sensitivity_limit) runner.limit = task->sensitivity_limit;
+/* The sensitivity of the variant, then the steps to higher precisions. */
+static tare_status measure_steps(struct tare_mixed_precision *out, const struct targeting *t, bool measured) {
+    const struct tare_sensitivity_task sensitivity = { .evaluation = &t->evaluation,
+                                                       .variant = t->task->variant,
+                                                       .known = &t->comparison,
+                                                       .limit = t->task->sensitivity_limit };
     if (!measured) TARE_TRY(tare_sensitivity_measure(&out->sensitivity, &sensitivity));
     return tare_workflow_precision_steps(&out->steps, &out->sensitivity, &sensitivity);
 }
 
 static void begin_progress(struct targeting *t) {
     const struct tare_progress_options progress = {
-        .label = "target", .unit = "records", .total = -1, .quiet = t->task->quiet
+        .label = "target", .unit = "records", .total = -1, .quiet = t->evaluation.quiet
     };
     t->comparison.progress = tare_progress_new(&progress);
 }
@@ -197,7 +155,7 @@ static tare_status search_mix(struct tare_mixed_precision *out, struct targeting
     end_progress(t);
     TARE_TRY(status);
     TARE_TRY(read_target(&target, t->task->options, bytes));
-    TARE_TRY(measure_steps(out, t->task, t->runner, &t->comparison, measured));
+    TARE_TRY(measure_steps(out, t, measured));
     search.float_score = figures.score;
     search.float_mae = figures.mae;
     search.measured = tare_measure_of(&t->comparison);
@@ -210,22 +168,17 @@ static tare_status search_mix(struct tare_mixed_precision *out, struct targeting
 tare_status tare_workflow_mixed_precision_run(struct tare_mixed_precision *out,
                                               const struct tare_mixed_precision_task *task,
                                               struct tare_sensitivity *sensitivity) {
-    struct tare_runner_options runner = *task->runner;
     struct tare_record_store records = { 0 };
-    struct targeting t = { .task = task,
-                           .steps = &out->steps,
-                           .runner = &runner,
-                           .comparison = {
-                               .threads = task->threads, .target_key = task->target_key, .metric = task->metric } };
+    struct targeting t = { .task = task, .steps = &out->steps, .evaluation = *task->evaluation };
     tare_status status;
     *out = (struct tare_mixed_precision){ .result = { .chosen = NULL } };
     if (sensitivity) {
         out->sensitivity = *sensitivity;
         *sensitivity = (struct tare_sensitivity){ .count = 0 };
     }
-    if (!runner.records) {
-        tare_record_store_fill(&records, &runner, TARE_RECORD_STORE_BYTES);
-        runner.records = &records;
+    if (!t.evaluation.records.records) {
+        tare_record_store_fill(&records, &t.evaluation.records, TARE_RECORD_STORE_BYTES);
+        t.evaluation.records.records = &records;
     }
     status = search_mix(out, &t, sensitivity != NULL);
     tare_comparison_free(&t.comparison);

@@ -11,17 +11,10 @@ bool tare_workflow_mixed_precision_requested(const struct tare_mixed_precision_r
 /* Input of the search; everything is borrowed. */
 struct tare_mixed_precision_task {
     const struct tare_mixed_precision_request *options;
-    struct tare_variant_source *source;   /* of the model and its variants */
-    const struct tare_variant *variant;   /* settings of the quantized layers */
-    struct tare_calibration *calibration; /* NULL if the variant needs none */
-    const char *signature, *label;
-    const struct tare_runner_options *runner; /* records to evaluate candidate mixes with */
-    const struct tare_comparison *known;      /* its first row is the float model on these records; NULL: it runs */
-    int64_t sensitivity_limit;                /* number of these records for the sensitivity */
-    const char *target_key;                   /* of struct tare_comparison */
-    int metric;                               /* of struct tare_comparison */
-    int threads;
-    bool quiet;
+    const struct tare_evaluation *evaluation;
+    const struct tare_variant *variant;  /* settings of the quantized layers */
+    const struct tare_comparison *known; /* see tare_evaluate_float */
+    int64_t sensitivity_limit;           /* number of the records for the sensitivity */
 };
 
 struct tare_mixed_precision {

@@ -1,7 +1,6 @@
 /* Runs float and quantized model on a few samples; see the header. */
 #include "workflow/quality_check.h"
 #include "base/strbuf.h"
-#include "convert/saved_model.h"
 #include "eval/model_inputs.h"
 #include "eval/verdict.h"
 #include "workflow/calibration_data.h"
@@ -17,23 +16,12 @@ static bool can_read_again(const struct tare_file_list *files) {
     return files->count > 0;
 }
 
-static tare_status add(struct tare_comparison *comparison, const struct tare_graph_model *model, const char *key,
-                       const struct tare_runner_options *runner) {
-    const struct tare_signature *signature;
+static tare_status compare(double *db, int64_t *records, const struct tare_graph_model *model,
+                           const struct tare_evaluation *evaluation) {
+    struct tare_comparison comparison = { 0 };
     struct tare_comparison_row *row;
-    TARE_TRY(tare_pick_signature(&signature, model, key));
-    return tare_comparison_add(&row, comparison, model, signature, runner, "");
-}
-
-static tare_status compare(double *db, int64_t *records, const struct tare_graph_model *model, const char *key,
-                           const struct tare_runner_options *runner, const struct tare_quantize_task *task) {
-    struct tare_comparison comparison = { .threads = 1 };
-    struct tare_graph_model *plain;
-    tare_status status;
-    TARE_TRY(tare_saved_model_load(&plain, task->path, &(struct tare_saved_model_options){ .ops = task->ops }));
-    status = add(&comparison, plain, key, runner);
-    tare_model_free(plain);
-    if (status == TARE_OK) status = add(&comparison, model, key, runner);
+    tare_status status = tare_evaluate_float(&row, &comparison, evaluation, NULL);
+    if (status == TARE_OK) status = tare_evaluate(&row, &comparison, model, evaluation);
     if (status == TARE_OK) *db = tare_worst_sqnr_db(NULL, &comparison, comparison.rows[1].outputs);
     *records = comparison.records;
     tare_comparison_free(&comparison);
@@ -51,14 +39,17 @@ static tare_status measure(double *db, int64_t *records, const struct tare_graph
     if (status == TARE_OK)
         status = tare_data_groups_make(&groups, model, request->data.items, request->data.count, plain);
     if (status == TARE_OK && groups.count && can_read_again(&groups.items[0].files)) {
-        const struct tare_runner_options runner = { .paths = (const char *const *)groups.items[0].files.names,
-                                                    .n_paths = groups.items[0].files.count,
-                                                    .limit = RECORDS,
-                                                    .batch = 1,
-                                                    .spec = request->records.spec,
-                                                    .feedback = &request->records.feedback,
-                                                    .interrupted = task->interrupted };
-        status = compare(db, records, model, groups.items[0].signature->key, &runner, task);
+        struct tare_variant_source source = { .model = task->path, .ops = task->ops };
+        const struct tare_evaluation evaluation = { .source = &source,
+                                                    .signature = groups.items[0].signature->key,
+                                                    .records = { .paths =
+                                                                     (const char *const *)groups.items[0].files.names,
+                                                                 .n_paths = groups.items[0].files.count,
+                                                                 .limit = RECORDS,
+                                                                 .spec = request->records.spec,
+                                                                 .feedback = &request->records.feedback,
+                                                                 .interrupted = task->interrupted } };
+        status = compare(db, records, model, &evaluation);
     }
     tare_data_groups_free(&groups);
     return status == TARE_INTERRUPTED || status == TARE_NO_MEMORY ? status : tare_error_dismiss(status);

@@ -5,7 +5,6 @@
 #include "base/output.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
-#include "eval/comparison.h"
 #include "eval/model_inputs.h"
 #include "quant/fake_quant.h"
 #include "quant/recipe.h"
@@ -125,28 +124,30 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_qu
 
 /* ---- what is found by measuring ---- */
 
-static struct tare_evaluation_data evaluation_of(const struct tare_quantize_task *task,
-                                                 const struct tare_graph_model *model,
-                                                 const struct tare_calibration *calibration) {
+/* The records of --eval; the calibration is added when there is one. */
+static struct tare_evaluation evaluation_of(const struct tare_quantize_task *task, struct tare_variant_source *source) {
     const struct tare_quantize_request *request = task->request;
-    return (struct tare_evaluation_data){ .model = model,
-                                          .signature = request->signature,
-                                          .paths = request->eval.items,
-                                          .n_paths = request->eval.count,
-                                          .spec = request->records.spec,
-                                          .feedback = &request->records.feedback,
-                                          .label = request->label,
-                                          .calibration = calibration,
-                                          .interrupted = task->interrupted };
+    return (struct tare_evaluation){ .source = source,
+                                     .signature = request->signature,
+                                     .records = { .paths = request->eval.items,
+                                                  .n_paths = request->eval.count,
+                                                  .spec = request->records.spec,
+                                                  .feedback = &request->records.feedback,
+                                                  .batch = TARE_RUNNER_BATCH,
+                                                  .interrupted = task->interrupted },
+                                     .label = request->label,
+                                     .target_key = request->target_key,
+                                     .metric = request->metric,
+                                     .threads = tare_cpu_count(),
+                                     .quiet = task->quiet };
 }
 
 /* Warns of evaluation records that the calibration has seen. */
 static tare_status check_leakage(const struct tare_quantize_task *task, const struct tare_graph_model *model,
-                                 const struct tare_calibration *calibration) {
-    const struct tare_evaluation_data data = evaluation_of(task, model, calibration);
+                                 const struct tare_evaluation *evaluation) {
     struct tare_leakage leakage;
     if (!task->request->eval.count || !task->log) return TARE_OK;
-    TARE_TRY(tare_workflow_find_leakage(&leakage, &data));
+    TARE_TRY(tare_workflow_find_leakage(&leakage, model, evaluation));
     tare_workflow_warn_of_leakage(task->log, &leakage);
     return TARE_OK;
 }
@@ -156,69 +157,36 @@ static struct tare_variant variant_of(const struct tare_quant_plan *plan) {
 }
 
 /* Replaces the plan by the one that was chosen. */
-static tare_status choose(struct tare_quantized *out, const struct tare_quantize_task *task,
-                          struct tare_variant_source *source, struct tare_calibration *calibration) {
-    const struct tare_quantize_request *request = task->request;
+static tare_status choose(struct tare_quantized *out, const struct tare_option_list *samples,
+                          const struct tare_evaluation *evaluation) {
     const struct tare_variant variant = variant_of(&out->plan);
-    const struct tare_autotune_task choosing = { .source = source,
-                                                 .variant = &variant,
-                                                 .calibration = calibration,
-                                                 .signature = request->signature,
-                                                 .data = request->data.items,
-                                                 .n_data = request->data.count,
-                                                 .spec = request->records.spec,
-                                                 .feedback = &request->records.feedback,
-                                                 .label = request->label,
-                                                 .target_key = request->target_key,
-                                                 .metric = request->metric,
-                                                 .interrupted = task->interrupted,
-                                                 .threads = tare_cpu_count(),
-                                                 .quiet = task->quiet };
+    const struct tare_autotune_task choosing = {
+        .evaluation = evaluation, .data = samples->items, .n_data = samples->count, .variant = &variant
+    };
     TARE_TRY(tare_workflow_autotune_choose(&out->automatic, &choosing));
     out->plan = out->automatic.variant.plan;
     return TARE_OK;
 }
 
 /* Adds a rule for each layer whose precision is not that of the plan. */
-static tare_status search_target(struct tare_quantized *out, const struct tare_quantize_task *task,
-                                 struct tare_arena *arena, struct tare_variant_source *source,
-                                 struct tare_calibration *calibration) {
+static tare_status search_target(struct tare_quantized *out, struct tare_arena *arena,
+                                 const struct tare_mixed_precision_request *target,
+                                 const struct tare_evaluation *evaluation) {
     enum { SENSITIVITY_RECORDS = 200 };
-    const struct tare_quantize_request *request = task->request;
     const struct tare_variant variant = variant_of(&out->plan);
-    const struct tare_runner_options runner = { .paths = request->eval.items,
-                                                .n_paths = request->eval.count,
-                                                .spec = request->records.spec,
-                                                .feedback = &request->records.feedback,
-                                                .batch = TARE_RUNNER_BATCH,
-                                                .interrupted = task->interrupted };
-    const struct tare_mixed_precision_task searching = { .options = &request->target,
-                                                         .source = source,
-                                                         .variant = &variant,
-                                                         .calibration = calibration,
-                                                         .signature = request->signature,
-                                                         .label = request->label,
-                                                         .target_key = request->target_key,
-                                                         .metric = request->metric,
-                                                         .runner = &runner,
-                                                         .sensitivity_limit = SENSITIVITY_RECORDS,
-                                                         .threads = tare_cpu_count(),
-                                                         .quiet = task->quiet };
+    const struct tare_mixed_precision_task searching = {
+        .options = target, .evaluation = evaluation, .variant = &variant, .sensitivity_limit = SENSITIVITY_RECORDS
+    };
     TARE_TRY(tare_workflow_mixed_precision_run(&out->targeting, &searching, NULL));
     TARE_TRY(tare_workflow_mixed_precision_check(&out->targeting));
     return tare_workflow_mixed_precision_apply(&out->plan, arena, &out->targeting);
 }
 
-static tare_status search(struct tare_quantized *out, const struct tare_quantize_task *task, struct tare_arena *arena,
-                          struct tare_calibration *calibration) {
-    const struct tare_quantize_request *request = task->request;
-    struct tare_variant_source source = { .model = task->path, .ops = task->ops };
-    tare_status status = TARE_OK;
-    if (request->automatic) status = choose(out, task, &source, calibration);
-    if (status == TARE_OK && tare_workflow_mixed_precision_requested(&request->target))
-        status = search_target(out, task, arena, &source, calibration);
-    tare_variant_source_close(&source);
-    return status;
+static tare_status search(struct tare_quantized *out, struct tare_arena *arena,
+                          const struct tare_quantize_request *request, const struct tare_evaluation *evaluation) {
+    if (request->automatic) TARE_TRY(choose(out, &request->data, evaluation));
+    if (!tare_workflow_mixed_precision_requested(&request->target)) return TARE_OK;
+    return search_target(out, arena, &request->target, evaluation);
 }
 
 /* ---- the model ---- */
@@ -259,7 +227,8 @@ static tare_status write_recipe(const struct tare_quantized *quantized, const st
 tare_status tare_workflow_quantize(struct tare_quantized *out, struct tare_arena *arena, struct tare_graph_model *model,
                                    const struct tare_quantize_task *task) {
     const struct tare_quantize_request *request = task->request;
-    const struct tare_evaluation_data evaluation = evaluation_of(task, model, NULL);
+    struct tare_variant_source source = { .model = task->path, .ops = task->ops };
+    struct tare_evaluation evaluation = evaluation_of(task, &source);
     const struct tare_signature *signature;
     struct tare_calibration *calibration = NULL;
     tare_status status;
@@ -270,13 +239,16 @@ tare_status tare_workflow_quantize(struct tare_quantized *out, struct tare_arena
     TARE_TRY(tare_error_prefix(tare_pipeline_prepare(model, out->prepared), "%s", task->path));
     if (request->eval.count) TARE_TRY(tare_workflow_check_label(&evaluation));
     TARE_CHECK(calibrate(&calibration, task, &out->plan, model));
-    TARE_CHECK(check_leakage(task, model, calibration));
-    TARE_CHECK(search(out, task, arena, calibration));
+    evaluation.calibration = calibration;
+    TARE_CHECK(check_leakage(task, model, &evaluation));
+    TARE_CHECK(search(out, arena, request, &evaluation));
+    tare_variant_source_close(&source);
     TARE_CHECK(build(out, arena, model, task, calibration));
     TARE_CHECK(tare_workflow_check_quality(out, arena, model, task));
     TARE_CHECK(tare_model_weight_bytes(&out->bytes, model));
     status = write_recipe(out, request);
 done:
+    tare_variant_source_close(&source);
     tare_calibration_free(calibration);
     return status;
 }

@@ -4,21 +4,17 @@
 #include "convert/saved_model.h"
 #include "eval/measure.h"
 #include "eval/sensitivity.h"
-#include "eval/model_inputs.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 static tare_status measure_model(struct tare_comparison_row **row, struct tare_comparison *comparison, const char *path,
-                                 const struct tare_job *job, const struct tare_saved_model_options *open,
-                                 const struct tare_runner_options *options) {
-    const struct tare_signature *signature;
+                                 const struct tare_saved_model_options *open,
+                                 const struct tare_evaluation *evaluation) {
     struct tare_graph_model *model;
-    tare_status status;
     TARE_TRY(tare_saved_model_load(&model, path, open));
-    status = tare_pick_signature(&signature, model, job->signature);
-    if (status == TARE_OK) status = tare_comparison_add(row, comparison, model, signature, options, job->label);
+    const tare_status status = tare_evaluate(row, comparison, model, evaluation);
     tare_model_free(model);
     return tare_error_prefix(status, "%s", path);
 }
@@ -66,22 +62,25 @@ static tare_status weigh(int64_t *out, const char *path, const struct tare_saved
 tare_status tare_job_measure(struct tare_job_result *result, const struct tare_job *job, const char *folder,
                              const struct tare_op_registry *ops, const volatile sig_atomic_t *interrupted) {
     const struct tare_saved_model_options open = { .ops = ops };
-    const struct tare_runner_options options = { .paths = job->evaluation.items,
-                                                 .n_paths = job->evaluation.count,
-                                                 .limit = job->evaluation_limit,
-                                                 .batch = TARE_RUNNER_BATCH,
-                                                 .interrupted = interrupted };
-    struct tare_comparison comparison = { .target_key = job->target };
+    struct tare_evaluation evaluation = { .signature = job->signature,
+                                          .records = { .paths = job->evaluation.items,
+                                                       .n_paths = job->evaluation.count,
+                                                       .limit = job->evaluation_limit,
+                                                       .batch = TARE_RUNNER_BATCH,
+                                                       .interrupted = interrupted },
+                                          .label = job->label,
+                                          .target_key = job->target };
+    struct tare_comparison comparison = { 0 };
     struct tare_comparison_row *row;
     tare_status status;
     if (!job->evaluation.count) {
         TARE_TRY(weigh(&result->float_bytes, job->model, &open));
         return weigh(&result->size_bytes, folder, &open);
     }
-    if (job->metric) TARE_TRY(tare_measure_read(&comparison.metric, job->metric));
-    status = measure_model(&row, &comparison, job->model, job, &open, &options);
+    if (job->metric) TARE_TRY(tare_measure_read(&evaluation.metric, job->metric));
+    status = measure_model(&row, &comparison, job->model, &open, &evaluation);
     if (status == TARE_OK) status = check_label(job, &comparison);
-    if (status == TARE_OK) status = measure_model(&row, &comparison, folder, job, &open, &options);
+    if (status == TARE_OK) status = measure_model(&row, &comparison, folder, &open, &evaluation);
     if (status == TARE_OK) take_figures(result, &comparison);
     tare_comparison_free(&comparison);
     return status;

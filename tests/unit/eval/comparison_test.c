@@ -1,6 +1,6 @@
 /* Passes over models whose numbers of outputs differ are refused: a pass reads as many outputs as the first model has.
  * What labels and targets belong to. */
-#include "eval/comparison.h"
+#include "eval/evaluation.h"
 #include "base/alloc.h"
 #include "eval/record_store.h"
 #include "support/mini_model.h"
@@ -29,12 +29,12 @@ static void measured(struct tare_comparison *out, size_t n_outputs) {
 static tare_status add_known(size_t known_outputs, size_t n_outputs) {
     struct tare_stored_record record = { 0 };
     const struct tare_record_store store = { .complete = true, .records = &record, .count = 1 };
-    const struct tare_runner_options options = { .records = &store };
+    const struct tare_evaluation evaluation = { .records.records = &store, .label = "label" };
     const struct tare_signature signature = { .outputs = (struct tare_binding *)bindings, .n_outputs = n_outputs };
     struct tare_comparison known, comparison = { 0 };
     struct tare_comparison_row *row;
     measured(&known, known_outputs);
-    const tare_status status = tare_comparison_add_known(&row, &comparison, &known, &signature, &options, "label");
+    const tare_status status = tare_comparison_add_known(&row, &comparison, &known, &signature, &evaluation);
     if (status == TARE_OK) assert_int_equal(comparison.records, 1);
     tare_comparison_free(&comparison);
     tare_comparison_free(&known);

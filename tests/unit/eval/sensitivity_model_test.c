@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "convert/prepared.h"
 #include "convert/saved_model.h"
-#include "eval/model_inputs.h"
 #include "eval/sensitivity.h"
 #include "workflow/calibrate.h"
 #include "support/mini_model.h"
@@ -31,16 +30,16 @@ static struct tare_calibration *calibrate(const char *path) {
 static void measure_with(struct tare_sensitivity *out, struct tare_calibration *calibration,
                          const struct tare_variant *variant, int threads, const struct tare_comparison *known) {
     const char *data = records;
-    const struct tare_runner_options runner = { .paths = &data, .n_paths = 1, .limit = RECORDS, .batch = 8 };
     struct tare_variant_source source = { .model = models_path("resnet8_cifar10") };
-    const struct tare_sensitivity_task task = { .source = &source,
-                                                .variant = variant,
-                                                .label = "label",
+    const struct tare_evaluation evaluation = { .source = &source,
                                                 .calibration = calibration,
-                                                .runner = &runner,
-                                                .known = known,
+                                                .records = { .paths = &data, .n_paths = 1, .batch = 8 },
+                                                .label = "label",
                                                 .threads = threads,
                                                 .quiet = true };
+    const struct tare_sensitivity_task task = {
+        .evaluation = &evaluation, .variant = variant, .known = known, .limit = RECORDS
+    };
     mini_ok(tare_sensitivity_measure(out, &task));
     tare_variant_source_close(&source);
     assert_int_equal(out->records, RECORDS);
@@ -90,14 +89,14 @@ static void figures__do_not_depend_on_threads(void **state) {
 /* The float model over RECORDS + `more` records. */
 static void run_float(struct tare_comparison *out, int more) {
     const char *data = records;
-    const struct tare_runner_options runner = { .paths = &data, .n_paths = 1, .limit = RECORDS + more, .batch = 5 };
-    const struct tare_signature *signature;
+    const struct tare_evaluation evaluation = {
+        .records = { .paths = &data, .n_paths = 1, .limit = RECORDS + more, .batch = 5 }, .label = "label"
+    };
     struct tare_comparison_row *row;
     struct tare_graph_model *model;
     *out = (struct tare_comparison){ 0 };
     mini_ok(tare_saved_model_load(&model, models_path("resnet8_cifar10"), NULL));
-    mini_ok(tare_pick_signature(&signature, model, NULL));
-    mini_ok(tare_comparison_add(&row, out, model, signature, &runner, "label"));
+    mini_ok(tare_evaluate(&row, out, model, &evaluation));
     tare_model_free(model);
 }
 
