@@ -4,6 +4,7 @@
 #include "base/strbuf.h"
 #include "eval/report/calibration_report.h"
 #include "eval/comparison.h"
+#include "eval/report/comparison_columns.h"
 #include "eval/report/comparison_page.h"
 #include "eval/report/page.h"
 #include "eval/sensitivity.h"
@@ -35,7 +36,7 @@ static void costs(struct tare_strbuf *out, const struct tare_comparison *c) {
     if (tare_tpu_chips[c->chip].unsourced)
         tare_page_element(out, "p", "soft small", "Figures of the chip that %s does not state: %s.",
                           tare_tpu_chips[c->chip].source, tare_tpu_chips[c->chip].unsourced);
-    tare_comparison_costs(out, TARE_IN_PAGE, c);
+    tare_comparison_put(out, TARE_IN_PAGE, c, TARE_COST_COLUMNS, 0);
 }
 
 /* Three digits, without an exponent. */
@@ -447,7 +448,7 @@ void tare_comparison_html(struct tare_strbuf *out, const struct tare_comparison 
     tare_comparison_draw(out, c);
     for (size_t i = 0; i < c->n_outputs; i++) {
         tare_page_heading(out, "Accuracy at output %s", c->output_keys[i]);
-        tare_comparison_models(out, TARE_IN_PAGE, c, i);
+        tare_comparison_put(out, TARE_IN_PAGE, c, TARE_MODEL_COLUMNS, i);
     }
     changed(out, c);
     skipped(out, c);

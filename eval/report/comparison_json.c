@@ -1,79 +1,12 @@
 /* The comparison as JSON (docs/json.md). */
 #include "base/strbuf.h"
-#include "eval/comparison.h"
-#include "eval/measure.h"
+#include "eval/report/comparison_columns.h"
 #include "eval/report/json_text.h"
 #include "eval/sensitivity.h"
 #include "eval/target.h"
 #include "eval/verdict.h"
 
 #include <math.h>
-
-static void put_label_metrics(json_t *object, const struct tare_metrics *m, bool is_reference) {
-    double low, high;
-    if (!m->labelled) return;
-    tare_share_interval(&low, &high, m->top1, m->labelled);
-    json_object_set_new(object, "labelled", json_integer((json_int_t)m->labelled));
-    json_object_set_new(object, "top1", json_real(tare_metrics_share(m->top1, m->labelled)));
-    json_object_set_new(object, "top1_low", json_real(low));
-    json_object_set_new(object, "top1_high", json_real(high));
-    if (m->classes > 5) json_object_set_new(object, "top5", json_real(tare_metrics_share(m->top5, m->labelled)));
-    if (is_reference) return;
-    json_object_set_new(object, "gained", json_integer((json_int_t)m->gained));
-    json_object_set_new(object, "lost", json_integer((json_int_t)m->lost));
-}
-
-/* Measures of masks, sequences and images. */
-static void put_measures(json_t *object, const struct tare_metrics *m) {
-    static const struct {
-        const char *key;
-        enum tare_measure_kind kind;
-    } measures[] = { { "iou", TARE_MEASURE_IOU },
-                     { "pixel_accuracy", TARE_MEASURE_PIXEL_ACCURACY },
-                     { "sequence", TARE_MEASURE_SEQUENCE },
-                     { "psnr", TARE_MEASURE_PSNR },
-                     { "ssim", TARE_MEASURE_SSIM } };
-    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++) {
-        const double value = tare_measure_value(tare_measure_find(measures[i].kind), m);
-        if (!isnan(value)) json_object_set_new(object, measures[i].key, json_real(value));
-    }
-}
-
-static void put_metrics(json_t *object, const struct tare_metrics *m, bool is_reference) {
-    double auc = tare_auc_value(&m->auc);
-    put_label_metrics(object, m, is_reference);
-    if (!isnan(auc)) json_object_set_new(object, "auc", json_real(auc));
-    if (m->expected_elements) {
-        json_object_set_new(object, "expected_mean_abs_error",
-                            json_real(m->expected_error / (double)m->expected_elements));
-        json_object_set_new(object, "expected_rms_error",
-                            json_real(sqrt(m->expected_squared_error / (double)m->expected_elements)));
-    }
-    if (!isnan(tare_metrics_r2(m))) json_object_set_new(object, "expected_r2", json_real(tare_metrics_r2(m)));
-    if (!isnan(tare_metrics_f1(m))) json_object_set_new(object, "f1", json_real(tare_metrics_f1(m)));
-    put_measures(object, m);
-    if (m->ranked) json_object_set_new(object, "agreement", json_real(tare_metrics_share(m->agree, m->ranked)));
-    json_object_set_new(object, "sqnr_db", tare_json_number(tare_metrics_sqnr_db(m)));
-    json_object_set_new(object, "cosine", tare_json_number(tare_metrics_cosine(m)));
-    json_object_set_new(object, "max_abs_error", tare_json_number(m->max_abs_error));
-    json_object_set_new(object, "max_abs_error_record", json_integer((json_int_t)m->max_abs_record));
-    json_object_set_new(object, "mean_abs_error", tare_json_number(tare_metrics_mean_error(m)));
-    json_object_set_new(object, "relative_error", tare_json_number(tare_metrics_relative_error(m)));
-    json_object_set_new(object, "not_finite", json_integer((json_int_t)m->not_finite));
-    json_object_set_new(object, "unlike", json_integer((json_int_t)m->unlike));
-}
-
-static void put_known(json_t *object, const char *key, double value) {
-    if (!isnan(value)) json_object_set_new(object, key, json_real(value));
-}
-
-static void put_cost(json_t *object, const struct tare_comparison_row *row) {
-    put_known(object, "macs", row->macs);
-    if (row->macs > 0) put_known(object, "integer_share", row->integer_macs / row->macs);
-    put_known(object, "tpu_seconds", row->tpu_seconds);
-    put_known(object, "hbm_bytes", row->hbm_bytes);
-    put_known(object, "hbm_activation_bytes", row->activation_bytes);
-}
 
 static json_t *slowest_json(const struct tare_comparison *c) {
     json_t *ops = json_array();
@@ -101,7 +34,8 @@ static json_t *changed_json(const struct tare_changed *changed) {
     return json_pack("{s:I, s:o}", "total", (json_int_t)changed->total, "examples", examples);
 }
 
-static json_t *row_json(const struct tare_comparison *c, const struct tare_comparison_row *row, bool is_reference) {
+static json_t *row_json(const struct tare_comparison *c, const struct tare_comparison_row *row) {
+    const struct tare_comparison_cell measured = { c, row, tare_measured_of(c, row) };
     json_t *object = json_object(), *outputs = json_object();
     json_object_set_new(object, "method", tare_json_text(row->method));
     if (row->path) json_object_set_new(object, "path", tare_json_text(row->path));
@@ -112,7 +46,7 @@ static json_t *row_json(const struct tare_comparison *c, const struct tare_compa
     if (row->convert) json_object_set_new(object, "convert_command", tare_json_text(row->convert));
     if (row->widened) json_object_set_new(object, "widened_ops", json_integer((json_int_t)row->widened));
     if (row->weight_bits) json_object_set_new(object, "weight_bits", json_integer(row->weight_bits));
-    put_metrics(object, tare_measured_of(c, row), is_reference); /* the model's figures are those of this output */
+    tare_comparison_set(object, &measured, TARE_MODEL_COLUMNS);
     json_object_set_new(object, "size_bytes", json_integer((json_int_t)row->size_bytes));
     json_object_set_new(object, "quantized_ops", json_integer((json_int_t)row->quantized));
     json_object_set_new(object, "quantizable_ops", json_integer((json_int_t)row->quantizable));
@@ -125,10 +59,10 @@ static json_t *row_json(const struct tare_comparison *c, const struct tare_compa
     }
     if (row->changed) json_object_set_new(object, "changed", changed_json(&row->changed[tare_measured_output(c)]));
     if (*row->answers) json_object_set_new(object, "answers_hash", tare_json_text(row->answers));
-    put_cost(object, row);
+    tare_comparison_set(object, &measured, TARE_COST_COLUMNS);
     for (size_t i = 0; i < c->n_outputs; i++) {
         json_t *metrics = json_object();
-        put_metrics(metrics, &row->outputs[i], is_reference);
+        tare_comparison_set(metrics, &(struct tare_comparison_cell){ c, row, &row->outputs[i] }, TARE_MODEL_COLUMNS);
         tare_json_set(outputs, c->output_keys[i], metrics);
     }
     json_object_set_new(object, "outputs", outputs);
@@ -260,7 +194,7 @@ static json_t *target_json(const struct tare_target_result *r) {
 tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comparison *c) {
     json_t *results = json_array(), *root;
     for (size_t r = 0; r < c->n_rows; r++)
-        json_array_append_new(results, row_json(c, &c->rows[r], r == 0));
+        json_array_append_new(results, row_json(c, &c->rows[r]));
     root = json_pack("{s:o, s:o, s:o, s:I, s:I, s:o}", "model", tare_json_text(c->model), "data",
                      tare_json_text(c->data), "signature", tare_json_text(c->signature), "records",
                      (json_int_t)c->records, "calibrations", (json_int_t)c->calibrations, "results", results);

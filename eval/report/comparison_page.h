@@ -3,8 +3,6 @@
 #define TARE_EVAL_REPORT_COMPARISON_PAGE_H
 
 #include "eval/comparison.h"
-#include "eval/measure.h"
-#include "eval/report/report_table.h"
 
 /* The cost axis of a plot. */
 enum tare_comparison_axis { TARE_AGAINST_SIZE, TARE_AGAINST_TIME };
@@ -17,16 +15,6 @@ bool tare_comparison_has_times(const struct tare_comparison *comparison);
 int tare_comparison_series(const struct tare_comparison *comparison, size_t row);
 /* Scatter plots of the measure against size, and against time when that is known, each with its Pareto front. */
 void tare_comparison_draw(struct tare_strbuf *out, const struct tare_comparison *comparison);
-
-/* Measure, difference from float, size and time of every model, within 80 columns. */
-void tare_comparison_summary(struct tare_strbuf *out, enum tare_report_form form,
-                             const struct tare_comparison *comparison);
-/* All accuracy figures of every model at one output. */
-void tare_comparison_models(struct tare_strbuf *out, enum tare_report_form form,
-                            const struct tare_comparison *comparison, size_t output);
-/* Sizes, work and times of every model. */
-void tare_comparison_costs(struct tare_strbuf *out, enum tare_report_form form,
-                           const struct tare_comparison *comparison);
 
 /* The layers of the first quantizing method in the order of execution, with the connections between them. Nothing if
  * the comparison has no network. */

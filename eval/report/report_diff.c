@@ -3,9 +3,9 @@
 #include "eval/report/report_diff.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "eval/report/comparison_columns.h"
 #include "eval/report/json_text.h"
 #include "eval/report/page.h"
-#include "eval/report/report_table.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -67,34 +67,6 @@ static const json_t *find(const json_t *rows, const char *name) {
     return NULL;
 }
 
-static const struct figure {
-    const char *key, *heading;
-    double factor;
-    const char *format;
-} figures[] = {
-    { "top1", "top-1 %", 100, "%.2f" },
-    { "top5", "top-5 %", 100, "%.2f" },
-    { "auc", "AUC", 1, "%.4f" },
-    { "f1", "F1", 1, "%.4f" },
-    { "expected_mean_abs_error", "MAE", 1, "%.4g" },
-    { "mae", "MAE", 1, "%.4g" }, /* of a batch */
-    { "expected_rms_error", "RMSE", 1, "%.4g" },
-    { "expected_r2", "R²", 1, "%.4f" },
-    { "iou", "IoU %", 1, "%.2f" },
-    { "pixel_accuracy", "by position %", 1, "%.2f" },
-    { "sequence", "sequences %", 1, "%.2f" },
-    { "psnr", "PSNR dB", 1, "%.2f" },
-    { "ssim", "SSIM", 1, "%.4f" },
-    { MEASURE, "measure", 1, "%.4g" },
-    { "loss", "loss", 1, "%.2f" },
-    { "agreement", "agree %", 100, "%.2f" },
-    { "sqnr_db", "SQNR dB", 1, "%.2f" },
-    { "size_bytes", "weights MB", 1e-6, "%.3f" },
-    { "tpu_seconds", "least µs", 1e6, "%.3g" },
-    { "seconds", "seconds", 1, "%.2f" },
-};
-enum { N_FIGURES = sizeof figures / sizeof *figures };
-
 /* Calls `pair` for every name in either report: first those of the first report in its order, then the new ones. */
 static void each_pair(const json_t *const reports[2],
                       void (*pair)(void *arg, const char *name, const json_t *const rows[2]), void *arg) {
@@ -117,7 +89,7 @@ static void each_pair(const json_t *const reports[2],
 /* ---- tables, one a figure ---- */
 
 struct table {
-    const struct figure *figure;
+    const struct tare_comparison_column *column;
     struct tare_report_table *rows;
     bool known; /* a row has the figure */
 };
@@ -128,25 +100,28 @@ static void add_row(void *arg, const char *name, const json_t *const rows[2]) {
     tare_report_table_row(table->rows);
     tare_report_table_text(table->rows, name);
     for (int side = 0; side < 2; side++) {
-        const json_t *value = rows[side] ? json_object_get(rows[side], table->figure->key) : NULL;
-        values[side] = json_is_number(value) ? table->figure->factor * json_number_value(value) : NAN;
+        const json_t *value = rows[side] ? json_object_get(rows[side], tare_comparison_json_key(table->column)) : NULL;
+        values[side] = json_is_number(value) ? table->column->diff.factor * json_number_value(value) : NAN;
         table->known |= !isnan(values[side]);
-        tare_report_table_number(table->rows, table->figure->format, values[side]);
+        tare_report_table_number(table->rows, table->column->diff.format, values[side]);
     }
     tare_report_table_number(table->rows, "%+.3g", values[1] - values[0]);
 }
 
 static void put_tables(struct tare_strbuf *out, enum tare_report_form form, const json_t *const reports[2]) {
-    for (size_t f = 0; f < N_FIGURES; f++) {
+    for (size_t f = 0; f < tare_comparison_n_columns; f++) {
+        const struct tare_comparison_column *column = &tare_comparison_columns[f];
         const struct tare_report_column columns[] = {
-            { .heading = figures[f].heading, .left = true, .wraps = true },
+            { .heading = column->diff.heading, .left = true, .wraps = true },
             { .heading = "first" },
             { .heading = "second" },
             { .heading = "change" },
             { 0 },
         };
-        struct table table = { .figure = &figures[f], .rows = tare_report_table_new(form, columns) };
+        struct table table = { .column = column };
         struct tare_strbuf text = { 0 };
+        if (!column->diff.heading) continue;
+        table.rows = tare_report_table_new(form, columns);
         each_pair(reports, add_row, &table);
         tare_report_table_end(&text, table.rows);
         if (table.known && form == TARE_IN_TEXT) tare_strbuf_putc(out, '\n');
@@ -165,12 +140,13 @@ static json_t *figure_of(const json_t *row, const char *key) {
 
 static void add_object(void *arg, const char *name, const json_t *const rows[2]) {
     json_t *object = json_pack("{s:o}", "name", tare_json_text(name));
-    for (size_t f = 0; f < N_FIGURES; f++)
-        if (rows[0] ? json_object_get(rows[0], figures[f].key) || (rows[1] && json_object_get(rows[1], figures[f].key))
-                    : json_object_get(rows[1], figures[f].key) != NULL)
-            json_object_set_new(
-                object, figures[f].key,
-                json_pack("[o, o]", figure_of(rows[0], figures[f].key), figure_of(rows[1], figures[f].key)));
+    for (size_t f = 0; f < tare_comparison_n_columns; f++) {
+        const char *key = tare_comparison_json_key(&tare_comparison_columns[f]);
+        if (!tare_comparison_columns[f].diff.heading) continue;
+        if (rows[0] ? json_object_get(rows[0], key) || (rows[1] && json_object_get(rows[1], key))
+                    : json_object_get(rows[1], key) != NULL)
+            json_object_set_new(object, key, json_pack("[o, o]", figure_of(rows[0], key), figure_of(rows[1], key)));
+    }
     json_array_append_new(arg, object);
 }
 
