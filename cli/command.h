@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+struct tare_quantize_needs; /* workflow/quantize.h */
 struct tare_strbuf;
 
 struct tare_command {
@@ -16,6 +17,8 @@ struct tare_command {
     const char *summary; /* one line for "tare help" */
     /* Takes the arguments after the command name. TARE_USAGE becomes exit status 2, every other failure 1. */
     tare_status (*run)(int argc, char *const *argv);
+    /* Reads the plan of a quantization from the arguments, without running it; NULL: the command does not quantize. */
+    tare_status (*needs)(struct tare_quantize_needs *out, int argc, char *const *argv);
     const struct tare_option_set *options;   /* for help, man pages and completion */
     const struct tare_command *const *parts; /* subcommands, ends with NULL; NULL: none */
     bool hidden;                             /* not in the overview, man pages and completion */

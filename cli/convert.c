@@ -324,6 +324,25 @@ done:
     return status;
 }
 
-const struct tare_command tare_command_convert = {
-    .name = "convert", .summary = "convert a SavedModel for Cloud TPU inference", .run = run, .options = &set
-};
+static tare_status needs(struct tare_quantize_needs *out, int argc, char *const *argv) {
+    struct convert_options options = { 0 };
+    struct tare_converter_options converter;
+    struct tare_option_outcome outcome;
+    struct tare_arena arena = { 0 };
+    tare_status status;
+    TARE_CHECK(tare_options_parse(&options, &outcome, &set, argc, argv));
+    TARE_CHECK(tare_workflow_quantize_open(&options.how, &arena));
+    TARE_CHECK(read_options(&converter, &arena, &options));
+    if (converter.has_quantization) *out = tare_workflow_quantize_needs(&options.how, &converter.quantization.plan);
+done:
+    tare_workflow_quantize_close(&options.how);
+    tare_arena_free(&arena);
+    tare_options_free(&options, &set);
+    return status;
+}
+
+const struct tare_command tare_command_convert = { .name = "convert",
+                                                   .summary = "convert a SavedModel for Cloud TPU inference",
+                                                   .run = run,
+                                                   .needs = needs,
+                                                   .options = &set };

@@ -157,6 +157,23 @@ done:
     return status;
 }
 
-const struct tare_command tare_command_quantize = {
-    .name = "quantize", .summary = "quantize a SavedModel without the TPU rewrite", .run = run, .options = &set
-};
+static tare_status needs(struct tare_quantize_needs *out, int argc, char *const *argv) {
+    struct quantize_options options = { 0 };
+    struct tare_option_outcome outcome;
+    struct tare_arena arena = { 0 };
+    tare_status status;
+    TARE_CHECK(tare_options_parse(&options, &outcome, &set, argc, argv));
+    TARE_CHECK(tare_workflow_quantize_open(&options.how, &arena));
+    *out = tare_workflow_quantize_needs(&options.how, &options.how.plan);
+done:
+    tare_workflow_quantize_close(&options.how);
+    tare_arena_free(&arena);
+    tare_options_free(&options, &set);
+    return status;
+}
+
+const struct tare_command tare_command_quantize = { .name = "quantize",
+                                                    .summary = "quantize a SavedModel without the TPU rewrite",
+                                                    .run = run,
+                                                    .needs = needs,
+                                                    .options = &set };

@@ -49,12 +49,11 @@ void tare_workflow_quantize_close(struct tare_quantize_request *request) {
 
 /* ---- samples ---- */
 
-static bool needs_hessians(const struct tare_quantize_request *request, const struct tare_quant_plan *plan) {
-    return request->automatic || tare_quant_plan_needs_hessians(plan);
-}
-
-static bool needs_channels(const struct tare_quantize_request *request, const struct tare_quant_plan *plan) {
-    return request->automatic || tare_quant_plan_needs_channels(plan);
+struct tare_quantize_needs tare_workflow_quantize_needs(const struct tare_quantize_request *request,
+                                                        const struct tare_quant_plan *plan) {
+    return (struct tare_quantize_needs){ .calibration = request->automatic || tare_quant_plan_needs_calibration(plan),
+                                         .channels = request->automatic || tare_quant_plan_needs_channels(plan),
+                                         .hessians = request->automatic || tare_quant_plan_needs_hessians(plan) };
 }
 
 static tare_status needs_samples(const char *what) {
@@ -63,11 +62,11 @@ static tare_status needs_samples(const char *what) {
 
 tare_status tare_workflow_quantize_check_samples(const struct tare_quantize_request *request,
                                                  const struct tare_quant_plan *plan) {
-    const bool hessians = needs_hessians(request, plan);
-    if (!tare_quant_plan_needs_calibration(plan) && !request->automatic) return TARE_OK;
-    if (request->calibration && request->data.count && !hessians)
+    const struct tare_quantize_needs needs = tare_workflow_quantize_needs(request, plan);
+    if (!needs.calibration) return TARE_OK;
+    if (request->calibration && request->data.count && !needs.hessians)
         return TARE_FAIL(TARE_USAGE, "--calibration and --data are mutually exclusive");
-    if (request->calibration || request->data.count || (!hessians && !needs_channels(request, plan))) return TARE_OK;
+    if (request->calibration || request->data.count || (!needs.hessians && !needs.channels)) return TARE_OK;
     return needs_samples(request->automatic ? "--auto" : "an accuracy pass");
 }
 
@@ -94,6 +93,7 @@ static tare_status check_samples(bool *trained, const struct tare_quantize_task 
 static tare_status calibrate(struct tare_calibration **out, const struct tare_quantize_task *task,
                              const struct tare_quant_plan *plan, const struct tare_graph_model *model) {
     const struct tare_quantize_request *request = task->request;
+    const struct tare_quantize_needs needs = tare_workflow_quantize_needs(request, plan);
     const struct tare_calibrate_options options = { .signature = request->signature,
                                                     .data = request->data.items,
                                                     .n_data = request->data.count,
@@ -101,11 +101,11 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_qu
                                                     .spec = request->records.spec,
                                                     .feedback = &request->records.feedback,
                                                     .progress = !task->quiet,
-                                                    .channels = needs_channels(request, plan),
-                                                    .hessians = needs_hessians(request, plan),
+                                                    .channels = needs.channels,
+                                                    .hessians = needs.hessians,
                                                     .interrupted = task->interrupted };
     bool trained;
-    if (!tare_quant_plan_needs_calibration(plan) && !request->automatic) {
+    if (!needs.calibration) {
         warn_of_unused_samples(task);
         return TARE_OK;
     }

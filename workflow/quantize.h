@@ -16,6 +16,12 @@
  * other or lack another one. Release with tare_workflow_quantize_close, also after a failure. */
 tare_status tare_workflow_quantize_open(struct tare_quantize_request *request,
                                         struct tare_arena *arena) TARE_WARN_UNUSED;
+/* What a quantization takes from samples: statistics, which a calibration file has; those per channel and Hessians. */
+struct tare_quantize_needs {
+    bool calibration, channels, hessians;
+};
+struct tare_quantize_needs tare_workflow_quantize_needs(const struct tare_quantize_request *request,
+                                                        const struct tare_quant_plan *plan);
 /* What can be said of the samples of an opened request without the model, which has a plan of its own in a conversion:
  * TARE_USAGE if there are too many, or if an accuracy pass has none. */
 tare_status tare_workflow_quantize_check_samples(const struct tare_quantize_request *request,

@@ -12,7 +12,6 @@
 #include "cli/plugins.h"
 #include "cli/report_file.h"
 #include "include/tare/version.h"
-#include "convert/options.h"
 #include "quant/method.h"
 #include "workflow/quantize.h"
 
@@ -21,155 +20,63 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OFFSET(member) .offset = offsetof(struct tare_batch_settings, member)
+#define ROW(row_name, row_kind, member) TARE_OPTION(struct tare_batch_settings, row_name, row_kind, member)
 static const struct tare_option rows[] = {
-    { .name = "jobs",
-      .kind = TARE_OPTION_INT,
-      OFFSET(processes),
-      .min = 0,
-      .max = 1024,
+    { ROW("jobs", INT, processes), .min = 0, .max = 1024,
       .help = "number of processes to run at once (default: one per processor)" },
-    { .name = "memory",
-      .kind = TARE_OPTION_INT64,
-      OFFSET(memory),
-      .min = 0,
-      .max = 1e9,
-      .placeholder = "MB",
+    { ROW("memory", INT64, memory), .min = 0, .max = 1e9, .placeholder = "MB",
       .help = "maximum estimated memory of all running jobs together, in MB (default: most of the free memory)" },
-    { .name = "resume", .kind = TARE_OPTION_FLAG, OFFSET(resume), .help = "skip jobs that are finished and unchanged" },
-    { .name = "retries",
-      .kind = TARE_OPTION_INT,
-      OFFSET(retries),
-      .fallback = "1",
-      .min = 0,
-      .max = 100,
+    { ROW("resume", FLAG, resume), .help = "skip jobs that are finished and unchanged" },
+    { ROW("retries", INT, retries), .fallback = "1", .min = 0, .max = 100,
       .help = "number of times to retry a job whose process crashed" },
-    { .name = "overwrite", .kind = TARE_OPTION_FLAG, OFFSET(overwrite), .help = "replace existing outputs" },
-    { .name = "state",
-      .kind = TARE_OPTION_STRING,
-      OFFSET(state),
-      .placeholder = "DIR",
+    { ROW("overwrite", FLAG, overwrite), .help = "replace existing outputs" },
+    { ROW("state", STRING, state), .placeholder = "DIR",
       .help = "directory for results, logs and shared calibrations (default: JOBS.state)" },
-    { .name = "report",
-      .kind = TARE_OPTION_STRING,
-      OFFSET(report),
-      .placeholder = "FILE",
+    { ROW("report", STRING, report), .placeholder = "FILE",
       .help = "also write a report to FILE (.html, .json or .csv; .xml: JUnit's, for CI)" },
-    { .name = "json", .kind = TARE_OPTION_FLAG, OFFSET(json), .help = "print JSON" },
-    { .name = "dry-run",
-      .kind = TARE_OPTION_FLAG,
-      OFFSET(dry_run),
-      .help = "print the planned jobs without running them" },
-    { .name = "quiet", .kind = TARE_OPTION_FLAG, OFFSET(quiet), .help = "suppress progress on standard error" },
-    { .name = "methods",
-      .kind = TARE_OPTION_STRING,
-      OFFSET(methods),
-      .placeholder = "M,…",
+    { ROW("json", FLAG, json), .help = "print JSON" },
+    { ROW("dry-run", FLAG, dry_run), .help = "print the planned jobs without running them" },
+    { ROW("quiet", FLAG, quiet), .help = "suppress progress on standard error" },
+    { ROW("methods", STRING, methods), .placeholder = "M,…",
       .help = "for a folder of models: quantization methods to apply to each model" },
-    { .name = "output-dir",
-      .kind = TARE_OPTION_STRING,
-      OFFSET(output_dir),
-      .placeholder = "DIR",
+    { ROW("output-dir", STRING, output_dir), .placeholder = "DIR",
       .help = "for a folder of models: directory for the outputs, named {model}-{method}" },
-    { .name = "data",
-      .kind = TARE_OPTION_LIST,
-      OFFSET(data),
-      .placeholder = "FILE",
-      .needs = "output-dir",
+    { ROW("data", LIST, data), .placeholder = "FILE", .needs = "output-dir",
       .help = "for a folder of models: representative samples; {model} is replaced by the model name" },
-    { .name = "calibration",
-      .kind = TARE_OPTION_STRING,
-      OFFSET(calibration),
-      .placeholder = "FILE",
-      .needs = "output-dir",
+    { ROW("calibration", STRING, calibration), .placeholder = "FILE", .needs = "output-dir",
       .help = "for a folder of models: calibration file; {model} is replaced by the model name" },
-    { .name = "algorithm",
-      .kind = TARE_OPTION_STRING,
-      OFFSET(algorithm),
-      .placeholder = "A",
-      .needs = "output-dir",
+    { ROW("algorithm", STRING, algorithm), .placeholder = "A", .needs = "output-dir",
       .help = "for a folder of models: calibration algorithm" },
-    { .name = "signature",
-      .kind = TARE_OPTION_STRING,
-      OFFSET(signature),
-      .placeholder = "S",
-      .needs = "output-dir",
+    { ROW("signature", STRING, signature), .placeholder = "S", .needs = "output-dir",
       .help = "for a folder of models: signature that samples and records belong to" },
-    { .name = "evaluation",
-      .kind = TARE_OPTION_LIST,
-      OFFSET(evaluation),
-      .placeholder = "FILE",
-      .needs = "output-dir",
+    { ROW("evaluation", LIST, evaluation), .placeholder = "FILE", .needs = "output-dir",
       .help = "for a folder of models: records to evaluate with" },
-    { .name = "label",
-      .kind = TARE_OPTION_STRING,
-      OFFSET(label),
-      .fallback = "label",
-      .placeholder = "KEY",
-      .needs = "output-dir",
+    { ROW("label", STRING, label), .fallback = "label", .placeholder = "KEY", .needs = "output-dir",
       .help = "for a folder of models: record key of the class index" },
-    { .name = "limit",
-      .kind = TARE_OPTION_INT64,
-      OFFSET(limit),
-      .min = 0,
-      .max = 1e15,
-      .needs = "output-dir",
+    { ROW("limit", INT64, limit), .min = 0, .max = 1e15, .needs = "output-dir",
       .help = "for a folder of models: evaluate only the first N records (default: all)" },
-    { .name = "max-drop",
-      .kind = TARE_OPTION_DOUBLE,
-      OFFSET(max_drop),
-      .fallback = "-1",
-      .fallback_text = "none",
-      .min = -1,
-      .max = 100,
-      .placeholder = "POINTS",
-      .needs = "output-dir",
+    { ROW("max-drop", DOUBLE, max_drop), .fallback = "-1", .fallback_text = "none", .min = -1, .max = 100,
+      .placeholder = "POINTS", .needs = "output-dir",
       .help = "for a folder of models: reject outputs that lose more than POINTS percentage points of top-1" },
-    { .name = "margin",
-      .kind = TARE_OPTION_DOUBLE,
-      OFFSET(margin),
-      .fallback = "-1",
-      .fallback_text = "none",
-      .min = -1,
-      .max = 100,
-      .placeholder = "POINTS",
-      .needs = "output-dir",
+    { ROW("margin", DOUBLE, margin), .fallback = "-1", .fallback_text = "none", .min = -1, .max = 100,
+      .placeholder = "POINTS", .needs = "output-dir",
       .help = "for a folder of models: reject outputs that may lose more than POINTS, by the 95 % interval of the "
               "records" },
-    { .name = "min-sqnr",
-      .kind = TARE_OPTION_DOUBLE,
-      OFFSET(min_sqnr),
-      .fallback = "-1000",
-      .fallback_text = "none",
-      .min = -1000,
-      .max = 1000,
-      .placeholder = "DB",
-      .needs = "output-dir",
+    { ROW("min-sqnr", DOUBLE, min_sqnr), .fallback = "-1000", .fallback_text = "none", .min = -1000, .max = 1000,
+      .placeholder = "DB", .needs = "output-dir",
       .help = "for a folder of models: reject outputs with an SQNR below DB decibels" },
-    { .name = "max-size",
-      .kind = TARE_OPTION_INT64,
-      OFFSET(max_size),
-      .fallback = "-1",
-      .fallback_text = "none",
-      .min = -1,
-      .max = 1e18,
-      .placeholder = "BYTES",
-      .needs = "output-dir",
+    { ROW("max-size", INT64, max_size), .fallback = "-1", .fallback_text = "none", .min = -1, .max = 1e18,
+      .placeholder = "BYTES", .needs = "output-dir",
       .help = "for a folder of models: reject outputs larger than BYTES" },
-    { .name = "keep-rejected",
-      .kind = TARE_OPTION_FLAG,
-      OFFSET(keep_rejected),
-      .needs = "output-dir",
+    { ROW("keep-rejected", FLAG, keep_rejected), .needs = "output-dir",
       .help = "for a folder of models: keep rejected outputs as NAME.rejected" },
     TARE_PLUGIN_OPTION(struct tare_batch_settings),
     TARE_LOG_OPTIONS(struct tare_batch_settings),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "JOBS",
-      OFFSET(jobs),
-      .help = "job file (BatchJobs in text format) or folder of SavedModels",
-      .flags = TARE_OPTION_REQUIRED },
+    { TARE_ARGUMENT(struct tare_batch_settings, "JOBS", jobs),
+      .help = "job file (BatchJobs in text format) or folder of SavedModels", .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
 static const char *const examples[] = {
@@ -251,28 +158,18 @@ static tare_status read_jobs(struct tare_batch_run *b) {
 
 /* ---- tasks ---- */
 
-/* Whether the options of a conversion need activation ranges. False for invalid options: the job reports the error. */
-static tare_status converts_with_ranges(bool *ranges, struct tare_batch_run *b, const struct tare_job *job) {
-    struct tare_converter_options options;
-    char *data = NULL;
-    size_t size = job->converter_options ? strlen(job->converter_options) : 0;
-    tare_status status = TARE_OK;
-    if (job->converter_options_file) status = tare_file_read(&data, &size, job->converter_options_file);
-    if (status == TARE_OK)
-        status = tare_converter_options_parse(&options, &b->arena, data ? data : job->converter_options, size, NULL);
-    *ranges = status == TARE_OK && options.has_quantization && tare_quant_needs_ranges(&options.quantization.plan);
-    tare_free(data);
+/* By the plan of the job. An invalid one needs nothing: the job reports the error. */
+static tare_status read_needs(struct tare_quantize_needs *out, struct tare_task *task) {
+    const struct tare_command *command;
+    struct tare_batch_command line;
+    *out = (struct tare_quantize_needs){ 0 };
+    if (!task->job->data.count) return TARE_OK;
+    task->takes_samples = true;
+    tare_batch_command_of(&line, task, task->job->output);
+    TARE_TRY(tare_command_find(&command, &line.name, 1));
+    const tare_status status = command->needs(out, line.count, (char *const *)(uintptr_t)line.items);
+    task->takes_samples = out->channels || out->hessians;
     return tare_error_dismiss(status);
-}
-
-/* Calibrates only for methods that need ranges, even if samples are given. */
-static tare_status shares_calibration(bool *shares, struct tare_batch_run *b, const struct tare_job *job) {
-    struct tare_quant_setting setting = { 0 };
-    *shares = false;
-    const tare_status status = job->method ? tare_quant_method_read(&setting, job->method) : TARE_OK;
-    if (status != TARE_OK) return tare_error_dismiss(status); /* the job reports the error */
-    *shares = job->data.count && setting.method && setting.method->needs_ranges;
-    return job->data.count && !job->method ? converts_with_ranges(shares, b, job) : TARE_OK;
 }
 
 static tare_status name_files(struct tare_task *task, struct tare_batch_run *b, const char *stem) {
@@ -312,10 +209,10 @@ static tare_status find_calibration(struct tare_task **out, struct tare_batch_ru
 }
 
 static tare_status make_task(struct tare_task *task, struct tare_batch_run *b, const struct tare_job *job) {
-    bool shares;
+    struct tare_quantize_needs needs;
     *task = (struct tare_task){ .name = job->name, .job = job };
-    TARE_TRY(shares_calibration(&shares, b, job));
-    if (shares) {
+    TARE_TRY(read_needs(&needs, task));
+    if (needs.calibration && !task->takes_samples) {
         TARE_TRY(find_calibration(&task->calibration, b, job));
         task->calibration_path = task->calibration->calibration_path;
     }

@@ -23,70 +23,52 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { MAX_WORDS = 1024 };
+/* ---- commands ---- */
 
-/* A command line for a subcommand in this process. */
-struct words {
-    const char *items[MAX_WORDS];
-    int count;
-};
-
-static void add(struct words *w, const char *word) {
-    if (w->count < MAX_WORDS) w->items[w->count++] = word;
+static void add(struct tare_batch_command *c, const char *word) {
+    if (c->count < TARE_BATCH_WORDS) c->items[c->count++] = word;
 }
 
-static void add_value(struct words *w, const char *option, const char *value) {
+static void add_value(struct tare_batch_command *c, const char *option, const char *value) {
     if (!value) return;
-    add(w, option);
-    add(w, value);
+    add(c, option);
+    add(c, value);
 }
 
-static void add_list(struct words *w, const char *option, const struct tare_text_list *list) {
+static void add_list(struct tare_batch_command *c, const char *option, const struct tare_text_list *list) {
     for (size_t i = 0; i < list->count; i++) {
-        if (option) add(w, option);
-        add(w, list->items[i]);
+        if (option) add(c, option);
+        add(c, list->items[i]);
     }
 }
 
-static tare_status run_command(const char *name, const struct words *w) {
-    if (w->count == MAX_WORDS) return TARE_FAIL(TARE_INVALID_ARGUMENT, "more than %d words in a command", MAX_WORDS);
-    return tare_command_do(name, w->count, (char *const *)(uintptr_t)w->items);
+static void calibration_of(struct tare_batch_command *out, const struct tare_task *task) {
+    *out = (struct tare_batch_command){ .name = "calibrate" };
+    add(out, task->job->model);
+    add_list(out, "--data", &task->job->data);
+    add_value(out, "--signature", task->job->signature);
+    add_value(out, "-o", task->calibration_path);
 }
 
-/* ---- tasks ---- */
-
-static tare_status calibrate(const struct tare_task *task) {
-    struct words w = { .count = 0 };
-    add(&w, task->job->model);
-    add_list(&w, "--data", &task->job->data);
-    add_value(&w, "--signature", task->job->signature);
-    add_value(&w, "-o", task->calibration_path);
-    return run_command("calibrate", &w);
-}
-
-static tare_status quantize(const struct tare_task *task, const char *folder) {
+void tare_batch_command_of(struct tare_batch_command *out, const struct tare_task *task, const char *folder) {
     const struct tare_job *job = task->job;
-    struct words w = { .count = 0 };
-    add(&w, job->model);
-    add(&w, folder);
-    add_value(&w, "--method", job->method);
-    add_value(&w, "--algorithm", job->algorithm);
-    add_value(&w, "--calibration", task->calibration_path ? task->calibration_path : job->calibration);
-    add_value(&w, "--signature", job->signature);
-    add_list(&w, NULL, &job->arguments);
-    return run_command("quantize", &w);
+    *out = (struct tare_batch_command){ .name = job->method ? "quantize" : "convert" };
+    add(out, job->model);
+    add(out, folder);
+    add_value(out, "--method", job->method);
+    add_value(out, "--algorithm", job->method ? job->algorithm : NULL);
+    add_value(out, "--converter_options_string", job->converter_options);
+    add_value(out, "--converter_options_file", job->converter_options_file);
+    add_value(out, "--calibration", task->calibration_path ? task->calibration_path : job->calibration);
+    if (task->takes_samples) add_list(out, "--data", &job->data);
+    add_value(out, "--signature", job->method || task->takes_samples ? job->signature : NULL);
+    add_list(out, NULL, &job->arguments);
 }
 
-static tare_status convert(const struct tare_task *task, const char *folder) {
-    const struct tare_job *job = task->job;
-    struct words w = { .count = 0 };
-    add_value(&w, "--input_model_dir", job->model);
-    add_value(&w, "--output_model_dir", folder);
-    add_value(&w, "--converter_options_string", job->converter_options);
-    add_value(&w, "--converter_options_file", job->converter_options_file);
-    add_value(&w, "--calibration", task->calibration_path ? task->calibration_path : job->calibration);
-    add_list(&w, NULL, &job->arguments);
-    return run_command("convert", &w);
+static tare_status run_command(const struct tare_batch_command *c) {
+    if (c->count == TARE_BATCH_WORDS)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "more than %d words in a command", TARE_BATCH_WORDS);
+    return tare_command_do(c->name, c->count, (char *const *)(uintptr_t)c->items);
 }
 
 /* ---- the output folder ---- */
@@ -153,9 +135,11 @@ static tare_status make(struct tare_job_result *result, const struct tare_task *
                         bool overwrite) {
     static char reason[160];
     const struct tare_job *job = task->job;
+    struct tare_batch_command command;
     TARE_TRY(check_output(job, overwrite));
     TARE_TRY(remove_leftovers(workshop));
-    TARE_TRY(job->method ? quantize(task, workshop) : convert(task, workshop));
+    tare_batch_command_of(&command, task, workshop);
+    TARE_TRY(run_command(&command));
     TARE_TRY(tare_job_measure(result, job, workshop, tare_command_registry(), &tare_interrupted));
     if (tare_job_breaks_limit(reason, result, &job->limits)) {
         result->reason = reason;
@@ -227,6 +211,7 @@ static void stop_with(pid_t parent) {
 
 _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_batch_setup *setup, pid_t parent) {
     struct tare_job_result result = tare_job_result_new(task->name);
+    struct tare_batch_command command;
     struct tare_control saving = { 0 };
     double start = tare_clock_seconds();
     tare_status status;
@@ -235,7 +220,8 @@ _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_
     tare_command_stop_with_parent();
     redirect(task->log_path);
     tare_error_clear();
-    status = task->is_calibration ? calibrate(task) : do_job(&result, task, setup->overwrite);
+    calibration_of(&command, task);
+    status = task->is_calibration ? run_command(&command) : do_job(&result, task, setup->overwrite);
     if (status == TARE_OK) status = tare_control_verify();
     status = tare_control_conclude(status);
     if (status == TARE_OK && task->is_calibration) result.outcome = TARE_JOB_DONE;

@@ -15,6 +15,7 @@ struct tare_task {
     bool is_calibration;
     struct tare_task *calibration; /* must finish first; NULL: none */
     const char *calibration_path;  /* written by a calibration, read by a job; NULL: none */
+    bool takes_samples;            /* the job calibrates itself, as it needs more than a shared calibration has */
     const char *result_path, *log_path;
     char key[TARE_KEY_SIZE]; /* "" if a file cannot be read: the task reports which */
     bool skip;               /* finished before */
@@ -33,6 +34,14 @@ struct tare_batch_setup {
     const char *run; /* identifies the run under MPI; otherwise "" */
     bool overwrite;  /* existing outputs */
 };
+
+/* The command of a job, which writes to `folder`: its name, and its arguments. */
+enum { TARE_BATCH_WORDS = 1024 };
+struct tare_batch_command {
+    const char *name, *items[TARE_BATCH_WORDS];
+    int count;
+};
+void tare_batch_command_of(struct tare_batch_command *out, const struct tare_task *task, const char *folder);
 
 /* Called in the child process: runs the task, writes its result file and exits. `parent` is the batch process; where it
  * has ended, the child exits without a result. */

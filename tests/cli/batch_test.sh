@@ -58,6 +58,22 @@ hash=$(grep -o '"output_hash": "[0-9a-f]*"' "$work/a/jobs.textproto.state/glyphs
 [ -n "$hash" ] && grep -q "<td class=\"l w\">$hash</td>" "$work/a/report.html" || fail "the page does not name the files of glyphs-static by their hash '$hash'"
 [ -z "$(find "$work/a/out" -name '.*')" ] || fail "left behind: $(find "$work/a/out" -name '.*')"
 
+# a job is a plan: what it needs follows from all its arguments, and the model is the one that the command builds
+mkdir -p "$work/p"
+cat >"$work/p/jobs.textproto" <<JOBS
+defaults { model: "$work/models/glyphs" output: "out/{name}" data: "$glyphs/calibration.tfrecord.gz" }
+job { name: "gptq" method: "weight_only" arguments: "--bits=4" arguments: "--passes=gptq" }
+job { name: "smooth" method: "static" arguments: "--passes=smooth_quant" }
+job { name: "floats" method: "static" arguments: "--rule=* -> float" arguments: "--allow-unquantized" }
+JOBS
+"$tare" batch "$work/p/jobs.textproto" >"$work/p/stdout" 2>&1 || fail "jobs with accuracy passes: $(cat "$work/p/stdout" "$work/p/jobs.textproto.state/"*.log)"
+[ -z "$(find "$work/p" -name '*.calib')" ] || fail "a calibration is shared that no job of it reads"
+data="$glyphs/calibration.tfrecord.gz"
+"$tare" quantize "$work/models/glyphs" "$work/p/gptq" --quiet --method weight_only --bits 4 --passes gptq --data "$data" &&
+    diff -r "$work/p/gptq" "$work/p/out/gptq" || fail "the job with gptq builds another model than the command"
+"$tare" quantize "$work/models/glyphs" "$work/p/smooth" --quiet --passes smooth_quant --data "$data" &&
+    diff -r "$work/p/smooth" "$work/p/out/smooth" || fail "the job with smooth_quant builds another model than the command"
+
 # limits apply to the measure of the records, or to the one that is named
 mkdir -p "$work/m"
 cat >"$work/m/jobs.textproto" <<JOBS
