@@ -136,17 +136,11 @@ struct report_values {
 };
 
 static const struct tare_option report_rows[] = {
-    { .name = "algorithms",
-      .kind = TARE_OPTION_STRING,
-      .offset = offsetof(struct report_values, algorithms),
-      .placeholder = "A,…",
+    { TARE_OPTION(struct report_values, "algorithms", STRING, algorithms), .placeholder = "A,…",
       .help = "calibration algorithms to report (default: all)" },
-    { .name = "tensor",
-      .kind = TARE_OPTION_STRING,
-      .offset = offsetof(struct report_values, tensors),
-      .placeholder = "REGEX",
+    { TARE_OPTION(struct report_values, "tensor", STRING, tensors), .placeholder = "REGEX",
       .help = "report only tensors whose name, FUNCTION/NODE:OUTPUT, matches REGEX" },
-    { .name = "html", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct report_values, html), .help = "HTML page" },
+    { TARE_OPTION(struct report_values, "html", FLAG, html), .help = "HTML page" },
     { 0 },
 };
 static const struct tare_option_set report_set = { .program = "tare_calibration_report", .options = report_rows };

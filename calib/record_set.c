@@ -96,10 +96,6 @@ int64_t tare_record_set_size(const struct tare_record_set *set) {
     return size;
 }
 
-bool tare_record_set_equal(const struct tare_record_set *a, const struct tare_record_set *b) {
-    return a->count == b->count && (a->count == 0 || memcmp(a->runs, b->runs, a->count * sizeof *a->runs) == 0);
-}
-
 void tare_record_set_free(struct tare_record_set *set) {
     tare_free(set->runs);
     *set = (struct tare_record_set){ 0 };

@@ -26,7 +26,6 @@ bool tare_record_set_has(const struct tare_record_set *set, int64_t number);
 /* The lowest record that both have, -1 when there is none. */
 int64_t tare_record_set_common(const struct tare_record_set *a, const struct tare_record_set *b);
 int64_t tare_record_set_size(const struct tare_record_set *set);
-bool tare_record_set_equal(const struct tare_record_set *a, const struct tare_record_set *b);
 void tare_record_set_free(struct tare_record_set *set);
 
 #endif

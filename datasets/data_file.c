@@ -119,6 +119,12 @@ static tare_status open_stream(struct tare_data_file *file, const char *path, co
     return status;
 }
 
+const char *tare_data_read_once(const char *const *paths, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(paths[i], "-") == 0 || tare_file_kind_of(paths[i]) == TARE_FILE_OTHER) return paths[i];
+    return NULL;
+}
+
 bool tare_data_is_arrays(const char *path) {
     return strncmp(path, TARE_DATA_ARRAYS, strlen(TARE_DATA_ARRAYS)) == 0;
 }

@@ -16,6 +16,8 @@ struct tare_data_file;
 tare_status tare_data_files_add(struct tare_file_list *files, const char *path) TARE_WARN_UNUSED;
 /* TARE_USAGE if standard input is among the files more than once: its second reader would find it empty. */
 tare_status tare_data_files_check(const struct tare_file_list *files) TARE_WARN_UNUSED;
+/* The first path that can be read only once: "-", standard input, or a pipe; NULL: none. */
+const char *tare_data_read_once(const char *const *paths, size_t count);
 bool tare_data_is_arrays(const char *path);
 /* Where FILE begins in "NAME=FILE.npy", up to a comma; NULL: nowhere. A name may contain "=": of several, the first is
  * taken after which a file of that name exists, or else the first. */

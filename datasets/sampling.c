@@ -1,11 +1,9 @@
 /* Draws samples from files that are read twice: once to count their records. */
 #include "datasets/sampling.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "datasets/data_file.h"
 #include "datasets/partition.h"
 #include "datasets/source.h"
-
-#include <string.h>
 
 static bool count(void *arg, const struct tare_record *where) {
     int64_t *records = arg;
@@ -30,12 +28,11 @@ tare_status tare_sampling_draw(struct tare_sampling *out, const char *const *pat
                                uint64_t seed) {
     struct tare_partition partition = { .count = 2 };
     *out = (struct tare_sampling){ 0 };
-    for (size_t i = 0; i < n_paths; i++)
-        if (strcmp(paths[i], "-") == 0 || tare_file_kind_of(paths[i]) == TARE_FILE_OTHER)
-            return TARE_FAIL(TARE_USAGE,
-                             "%s: no sample can be drawn from a pipe, which can be read only once (copy it "
-                             "to a file first)",
-                             paths[i]);
+    const char *once = tare_data_read_once(paths, n_paths);
+    if (once)
+        return TARE_FAIL(
+            TARE_USAGE, "%s: no sample can be drawn from a pipe, which can be read only once (copy it to a file first)",
+            once);
     TARE_TRY(count_records(&out->records, paths, n_paths));
     if (size > out->records)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,

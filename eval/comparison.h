@@ -162,8 +162,7 @@ tare_status tare_model_weight_bytes(int64_t *bytes, const struct tare_graph_mode
 tare_status tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *comparison,
                                      struct tare_graph_model *model, const struct tare_signature *signature,
                                      bool each) TARE_WARN_UNUSED;
-/* Index of a chip's name in tpu/chips.h, -1: unknown; the name of the comparison's chip. */
-int tare_comparison_find_chip(const char *name);
+/* The name of the comparison's chip. */
 const char *tare_comparison_chip_name(const struct tare_comparison *comparison);
 
 /* Reports: aligned tables that end with the recommendation, JSON, CSV, and one HTML page without external references.

@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tare_comparison_find_chip(const char *name) {
-    for (int i = 0; i < TARE_TPU_CHIPS; i++)
-        if (strcmp(tare_tpu_chips[i].name, name) == 0) return i;
-    return -1;
-}
-
 const char *tare_comparison_chip_name(const struct tare_comparison *c) {
     return tare_tpu_chips[c->chip].name;
 }

@@ -19,12 +19,3 @@ struct tare_edge tare_emit_quantize_by(struct tare_emit *emit, struct tare_edge 
     y = tare_emit_unary(emit, "Round", "quantize/round", y);
     return tare_emit_cast(emit, "quantize/cast", y, params->qmax > 127 ? TARE_DT_INT16 : TARE_DT_INT8);
 }
-
-struct tare_edge tare_emit_dequantize(struct tare_emit *emit, struct tare_edge q, const struct tare_qparams *params) {
-    struct tare_edge y = tare_emit_cast(emit, "dequantize/widen", q, TARE_DT_INT32);
-    y = tare_emit_binary(emit, "Sub", "dequantize/sub", y,
-                         tare_emit_i32(emit, "dequantize/zero_point", params->zero_point));
-    y = tare_emit_cast(emit, "dequantize/cast", y, TARE_DT_FLOAT);
-    return tare_emit_binary(emit, "Mul", "dequantize/mul", y,
-                            tare_emit_f32(emit, "dequantize/scale", (float)params->scale));
-}

@@ -12,7 +12,5 @@ struct tare_edge tare_emit_quantize(struct tare_emit *emit, struct tare_edge x, 
  * integer. */
 struct tare_edge tare_emit_quantize_by(struct tare_emit *emit, struct tare_edge x, struct tare_edge scale,
                                        struct tare_edge zero_point, const struct tare_qparams *params);
-/* dequantize: (Cast<float>(Cast<int32>(q) - zero_point)) * scale. */
-struct tare_edge tare_emit_dequantize(struct tare_emit *emit, struct tare_edge q, const struct tare_qparams *params);
 
 #endif

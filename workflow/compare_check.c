@@ -1,11 +1,9 @@
 /* Checks of a comparison before the first record: which combinations of methods and settings are applicable, with the
  * calibration that was given. Others become rows with a reason; the comparison fails only when none is left. */
-#include "base/file.h"
 #include "base/log.h"
 #include "calib/format/file.h"
+#include "datasets/data_file.h"
 #include "workflow/compare_internal.h"
-
-#include <string.h>
 
 tare_status tare_workflow_compare_skip(struct tare_compare_job *c, const struct tare_variant *variant,
                                        const char *reason) {
@@ -69,13 +67,13 @@ static tare_status check_data(const struct tare_compare_job *c) {
     size_t models = c->options->with.count;
     for (size_t i = 0; i < c->variants.count; i++)
         models += !c->variants.variants[i].refused;
-    for (size_t i = 0; i < c->task->n_data && models > 1; i++)
-        if (strcmp(c->task->data[i], "-") == 0 || tare_file_kind_of(c->task->data[i]) == TARE_FILE_OTHER)
-            return TARE_FAIL(TARE_USAGE,
-                             "--data %s: a pipe can be read only once, but each of %zu models reads the records (copy "
-                             "them to a file first)",
-                             c->task->data[i], models);
-    return TARE_OK;
+    const char *once = tare_data_read_once(c->task->data, c->task->n_data);
+    if (!once || models < 2) return TARE_OK;
+    return TARE_FAIL(
+        TARE_USAGE,
+        "--data %s: a pipe can be read only once, but each of %zu models reads the records (copy them to a "
+        "file first)",
+        once, models);
 }
 
 static tare_status check_calibration(struct tare_compare_job *c) {

@@ -2,19 +2,13 @@
  * the calibration (calib/sample_digest.h). */
 #include "workflow/evaluation_data.h"
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/strbuf.h"
+#include "datasets/data_file.h"
 #include "eval/model_inputs.h"
 #include "workflow/sample_feed.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-static bool can_read_again(const char *const *paths, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(paths[i], "-") == 0 || tare_file_kind_of(paths[i]) == TARE_FILE_OTHER) return false;
-    return true;
-}
 
 static bool is_interrupted(const struct tare_evaluation *evaluation) {
     return evaluation->records.interrupted && *evaluation->records.interrupted;
@@ -52,7 +46,7 @@ tare_status tare_workflow_check_label(const struct tare_evaluation *evaluation) 
     bool found = false;
     tare_status status;
     if (!evaluation->label || strcmp(evaluation->label, "label") == 0 ||
-        !can_read_again(records->paths, records->n_paths))
+        tare_data_read_once(records->paths, records->n_paths))
         return TARE_OK;
     TARE_CHECK(tare_source_new(&source, records->paths, records->n_paths, &options));
     TARE_CHECK(search_label(&found, &keys, source, evaluation));
@@ -104,7 +98,7 @@ tare_status tare_workflow_find_leakage(struct tare_leakage *out, const struct ta
     TARE_TRY(tare_pick_signature(&signature, model, evaluation->signature));
     const size_t n_inputs = tare_signature_feed_count(signature);
     digests = evaluation->calibration ? tare_calibration_find_digests(evaluation->calibration, signature->key) : NULL;
-    if (!digests || !digests->count || !can_read_again(records->paths, records->n_paths)) return TARE_OK;
+    if (!digests || !digests->count || tare_data_read_once(records->paths, records->n_paths)) return TARE_OK;
     inputs = tare_calloc(n_inputs + 1, sizeof *inputs);
     if (!inputs) return TARE_NO_MEMORY;
     status = tare_sample_feed_open(&feed, signature, records->paths, records->n_paths, &options, records->feedback);

@@ -1,20 +1,13 @@
 /* Runs float and quantized model on a few samples; see the header. */
 #include "workflow/quality_check.h"
 #include "base/strbuf.h"
+#include "datasets/data_file.h"
 #include "eval/model_inputs.h"
 #include "eval/verdict.h"
 #include "workflow/calibration_data.h"
 
 #include <math.h>
-#include <string.h>
-
 enum { RECORDS = 8 };
-
-static bool can_read_again(const struct tare_file_list *files) {
-    for (size_t i = 0; i < files->count; i++)
-        if (strcmp(files->names[i], "-") == 0 || tare_file_kind_of(files->names[i]) == TARE_FILE_OTHER) return false;
-    return files->count > 0;
-}
 
 static tare_status compare(double *db, int64_t *records, const struct tare_graph_model *model,
                            const struct tare_evaluation *evaluation) {
@@ -38,18 +31,19 @@ static tare_status measure(double *db, int64_t *records, const struct tare_graph
     if (request->signature) status = tare_pick_signature(&plain, model, request->signature);
     if (status == TARE_OK)
         status = tare_data_groups_make(&groups, model, request->data.items, request->data.count, plain);
-    if (status == TARE_OK && groups.count && can_read_again(&groups.items[0].files)) {
+    if (status == TARE_OK && groups.count && groups.items[0].files.count) {
+        const struct tare_file_list *files = &groups.items[0].files;
         struct tare_variant_source source = { .model = task->path, .ops = task->ops };
         const struct tare_evaluation evaluation = { .source = &source,
                                                     .signature = groups.items[0].signature->key,
-                                                    .records = { .paths =
-                                                                     (const char *const *)groups.items[0].files.names,
-                                                                 .n_paths = groups.items[0].files.count,
+                                                    .records = { .paths = (const char *const *)files->names,
+                                                                 .n_paths = files->count,
                                                                  .limit = RECORDS,
                                                                  .spec = request->records.spec,
                                                                  .feedback = &request->records.feedback,
                                                                  .interrupted = task->interrupted } };
-        status = compare(db, records, model, &evaluation);
+        if (!tare_data_read_once(evaluation.records.paths, files->count))
+            status = compare(db, records, model, &evaluation);
     }
     tare_data_groups_free(&groups);
     return status == TARE_INTERRUPTED || status == TARE_NO_MEMORY ? status : tare_error_dismiss(status);

@@ -1,11 +1,10 @@
 /* A thread that reads the files to their end, unless the run ends before. */
 #include "workflow/record_count.h"
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/thread.h"
+#include "datasets/data_file.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 struct tare_record_counter {
     const char *const *paths;
@@ -43,9 +42,7 @@ static tare_status count(void *arg) {
 struct tare_record_counter *tare_record_counter_start(const char *const *paths, size_t n_paths,
                                                       const struct tare_source_options *options,
                                                       struct tare_progress *progress) {
-    if (!progress) return NULL;
-    for (size_t i = 0; i < n_paths; i++)
-        if (strcmp(paths[i], "-") == 0 || tare_file_kind_of(paths[i]) == TARE_FILE_OTHER) return NULL;
+    if (!progress || tare_data_read_once(paths, n_paths)) return NULL;
     struct tare_record_counter *counter = tare_calloc(1, sizeof *counter);
     if (!counter) {
         tare_error_clear(); /* continue without the time left */

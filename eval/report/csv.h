@@ -4,14 +4,10 @@
 
 #include "base/strbuf.h"
 
-#include <stdint.h>
-
 /* Appends the text, quoted when it contains a comma, quote or line break, and after a single quote when a spreadsheet
  * would take it for a formula; nothing for NULL. */
 void tare_csv_text(struct tare_strbuf *out, const char *text);
 /* Appends a comma and the number ("inf", "-inf"); only the comma for NaN. */
 void tare_csv_number(struct tare_strbuf *out, double value);
-/* Appends a comma, and the share with six decimals when `whole` is not 0. */
-void tare_csv_share(struct tare_strbuf *out, int64_t part, int64_t whole);
 
 #endif

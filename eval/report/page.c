@@ -199,10 +199,6 @@ void tare_page_line_swatch(struct tare_strbuf *out, int series) {
                        series % TARE_PAGE_SERIES, series % TARE_PAGE_SERIES);
 }
 
-void tare_page_card_begin(struct tare_strbuf *out) {
-    tare_strbuf_puts(out, "<section class=\"card\">\n");
-}
-
 void tare_page_folded_begin(struct tare_strbuf *out, const char *id, const char *title) {
     tare_strbuf_puts(out, "<details class=\"card\" id=\"");
     tare_page_id(out, id);
@@ -447,15 +443,6 @@ void tare_page_table_file_cell(struct tare_page_table *table, const char *path, 
     tare_strbuf_puts(table->out, "\">");
     PRINT_ESCAPED(&text, tare_page_text, format);
     end_link(table, &text);
-}
-
-void tare_page_table_note_cell(struct tare_page_table *table, const char *format, ...) {
-    size_t columns = 1;
-    while (table->columns[table->next + columns].heading)
-        columns++;
-    tare_strbuf_printf(table->out, "<td class=\"l soft\" colspan=\"%zu\">", columns);
-    PRINT_ESCAPED(table->out, tare_page_text, format);
-    tare_strbuf_puts(table->out, "</td>");
 }
 
 void tare_page_table_skip(struct tare_page_table *table) {

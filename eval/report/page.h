@@ -42,11 +42,10 @@ void tare_page_sides(struct tare_strbuf *out, const char *first, const char *sec
 void tare_page_swatch(struct tare_strbuf *out, int series);
 /* A short piece of the series' line with its dash. */
 void tare_page_line_swatch(struct tare_strbuf *out, int series);
-/* Boxes: a card, and a pair of halves next to each other on wide pages. Each ends with tare_page_box_end. */
-void tare_page_card_begin(struct tare_strbuf *out);
 /* A card that shows its title alone until it is opened; `id` as by tare_page_id. */
 void tare_page_folded_begin(struct tare_strbuf *out, const char *id, const char *title);
 void tare_page_folded_end(struct tare_strbuf *out);
+/* A pair of halves next to each other on wide pages; each of the three ends with tare_page_box_end. */
 void tare_page_pair_begin(struct tare_strbuf *out);
 void tare_page_half_begin(struct tare_strbuf *out);
 void tare_page_box_end(struct tare_strbuf *out);
@@ -92,8 +91,6 @@ void tare_page_table_link_cell(struct tare_page_table *table, const char *id, co
 /* The same to a file, by its path relative to the page. */
 void tare_page_table_file_cell(struct tare_page_table *table, const char *path, const char *format, ...)
     TARE_PRINTF(3, 4);
-/* A row of the remaining columns in one cell. */
-void tare_page_table_note_cell(struct tare_page_table *table, const char *format, ...) TARE_PRINTF(2, 3);
 /* An empty cell, printed as a dash. */
 void tare_page_table_skip(struct tare_page_table *table);
 void tare_page_table_end(struct tare_page_table *table);
