@@ -151,7 +151,7 @@ static tare_status start(tare_calibrator *c, const tare_model *model, const char
     files = TARE_NEW_ARRAY(&c->work.arena, const char *, 1);
     if (!files) return TARE_NO_MEMORY;
     files[0] = c->work.name;
-    c->n_feeds = tare_signature_feed_count(c->signature);
+    c->n_feeds = c->signature->n_inputs;
     c->source = (struct tare_sample_source){ .arg = c, .files = files, .n_files = 1, .expected = -1, .next = next };
     c->work.options.samples = &c->source;
     TARE_TRY(tare_workflow_calibrate_open(&c->calibrating, c->work.prepared, &c->work.options));

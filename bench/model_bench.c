@@ -53,14 +53,13 @@ static tare_status fill(struct tare_tensor *out, int dtype, struct tare_shape sh
 
 static tare_status open_signature(struct bench *b) {
     TARE_TRY(tare_pick_signature(&b->signature, b->model, NULL));
-    b->n_feeds = tare_signature_feed_count(b->signature);
+    b->n_feeds = b->signature->n_inputs;
     b->n_fetches = b->signature->n_outputs;
     if (b->n_feeds > MAX_TENSORS || b->n_fetches > MAX_TENSORS) return TARE_FAIL(TARE_UNSUPPORTED, "too many tensors");
     for (size_t i = 0; i < b->n_feeds; i++) {
-        struct tare_feed feed;
-        tare_signature_feed(&feed, b->signature, i);
-        b->feeds[i] = feed.edge;
-        TARE_TRY(fill(&b->values[i], feed.dtype, feed.shape, b->batch));
+        const struct tare_binding *feed = &b->signature->inputs[i];
+        b->feeds[i] = feed->edge;
+        TARE_TRY(fill(&b->values[i], tare_dtype_base(feed->dtype), feed->shape, b->batch));
     }
     for (size_t i = 0; i < b->n_fetches; i++)
         b->fetches[i] = b->signature->outputs[i].edge;

@@ -59,12 +59,10 @@ static inline tare_status onnx_collect_ranges(struct onnx_ranges *ranges, const 
                                               const struct tare_tensor *samples) {
     struct tare_session *session;
     struct tare_tensor result = { 0 };
-    struct tare_feed feed;
     TARE_TRY(tare_session_new(&session, model, NULL));
-    tare_signature_feed(&feed, signature, 0);
     tare_session_observe(session, onnx_observe, NULL, ranges);
-    const tare_status status =
-        tare_session_run(session, &feed.edge, samples, 1, &signature->outputs[0].edge, &result, 1, NULL, 0);
+    const tare_status status = tare_session_run(session, &signature->inputs[0].edge, samples, 1,
+                                                &signature->outputs[0].edge, &result, 1, NULL, 0);
     tare_tensor_reset(&result);
     tare_session_free(session);
     return status;

@@ -449,25 +449,25 @@ static tare_status observe(struct writer *w, const struct tare_graph_model *mode
 static tare_status write_model(struct writer *w, const struct tare_graph_model *model, const char *path) {
     const struct tare_signature *signature;
     struct scope scope = { .graph = model->main };
-    struct tare_feed feed;
     struct value result;
     TARE_TRY(tare_pick_signature(&signature, model, NULL));
-    if (tare_signature_feed_count(signature) != 1 || signature->n_outputs != 1)
+    if (signature->n_inputs != 1 || signature->n_outputs != 1)
         return TARE_FAIL(TARE_UNSUPPORTED, "more than one input or output");
-    tare_signature_feed(&feed, signature, 0);
-    w->fed = feed.edge.node;
-    if (w->samples) TARE_TRY(observe(w, model, signature, feed.shape));
-    for (int i = 0; i < feed.shape.rank; i++)
-        if (feed.shape.dims[i] < 0) feed.shape.dims[i] = 1;
-    w->input = (struct value){ .name = feed.name, .shape = feed.shape };
+    const struct tare_binding *feed = &signature->inputs[0];
+    struct tare_shape shape = feed->shape;
+    w->fed = feed->edge.node;
+    if (w->samples) TARE_TRY(observe(w, model, signature, shape));
+    for (int i = 0; i < shape.rank; i++)
+        if (shape.dims[i] < 0) shape.dims[i] = 1;
+    w->input = (struct value){ .name = feed->key, .shape = shape };
     TARE_TRY(start_value(w, &w->input, w->fed));
-    TARE_TRY(tare_node_set_shape(w->fed, "shape", &feed.shape));
+    TARE_TRY(tare_node_set_shape(w->fed, "shape", &shape));
     TARE_TRY(tare_graph_infer_shapes(&scope.shapes, &w->arena, model->main, NULL));
     scope.done = TARE_NEW_ARRAY(&w->arena, struct value, model->main->n_nodes + 1);
     if (!scope.done) return TARE_NO_MEMORY;
     TARE_TRY(write_edge(w, &scope, signature->outputs[0].edge, &result));
     TARE_TRY(transpose(w, &result, false));
-    return onnx_finish(&w->graph, path, feed.name, &feed.shape, result.name, &result.shape);
+    return onnx_finish(&w->graph, path, feed->key, &shape, result.name, &result.shape);
 }
 
 int main(int argc, char **argv) {

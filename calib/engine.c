@@ -196,7 +196,7 @@ static void work_with(struct engine *e, struct tare_worker *worker, struct tare_
         if (batch->count == 0) return;
         size_t at;
         for (size_t i = 0; i < batch->count; i++)
-            batch->samples[i].digest = tare_sample_digest(batch->samples[i].feeds, e->plan.n_feeds);
+            batch->samples[i].digest = tare_sample_digest(batch->samples[i].feeds, e->plan.edges.n_feeds);
         double start = tare_clock_seconds();
         tare_status status = run_batch(e, worker, batch, &at);
         double seconds = tare_clock_seconds() - start;
@@ -214,7 +214,7 @@ static tare_status work(void *arg, int number) {
     struct tare_worker *worker = &e->workers[number];
     struct tare_batch batch = { 0 };
     tare_control_set_patience(PATIENCE_NS);
-    tare_status status = tare_batch_init(&batch, e->room, e->plan.n_feeds);
+    tare_status status = tare_batch_init(&batch, e->room, e->plan.edges.n_feeds);
     if (status == TARE_OK) status = tare_worker_init(worker, &e->plan, e->room, false);
     if (status == TARE_OK) work_with(e, worker, &batch);
     pthread_mutex_lock(&e->lock);
@@ -312,11 +312,11 @@ static tare_status prepare(struct engine *e, const struct tare_graph_model *mode
     };
     TARE_TRY(
         tare_observed_make(&e->observed, signature, e->options->accepts, e->options->counter, e->options->accepts_arg));
-    TARE_TRY(tare_worker_plan_edges(&e->plan, signature));
+    TARE_TRY(tare_signature_edges_of(&e->plan.edges, signature));
     TARE_TRY(add_inputs(e, signature->key));
     TARE_TRY(add_tensors(e));
     e->feeder = (struct tare_feeder){ .source = e->source,
-                                      .n_feeds = e->plan.n_feeds,
+                                      .n_feeds = e->plan.edges.n_feeds,
                                       .calibration = e->calibration,
                                       .inputs = e->inputs,
                                       .limit = e->options->limit };

@@ -7,7 +7,7 @@
 static tare_status run_alone(struct tare_worker *worker, struct tare_batch_sample samples[2]) {
     for (int i = 0; i < 2; i++) {
         const struct tare_batch one = {
-            .samples = &samples[i], .count = 1, .room = 1, .n_feeds = worker->plan->n_feeds
+            .samples = &samples[i], .count = 1, .room = 1, .n_feeds = worker->plan->edges.n_feeds
         };
         TARE_TRY(tare_worker_run(worker, &one));
     }
@@ -33,12 +33,12 @@ static tare_status try_pair(void *arg, enum tare_batch_verdict *verdict, const s
     struct tare_worker_plan *plan = trial->plan;
     struct tare_worker alone = { 0 }, together = { 0 };
     struct tare_batch_sample copies[2] = { *trial->samples[0], *trial->samples[1] };
-    const struct tare_batch both = { .samples = copies, .count = 2, .room = 2, .n_feeds = plan->n_feeds };
+    const struct tare_batch both = { .samples = copies, .count = 2, .room = 2, .n_feeds = plan->edges.n_feeds };
     tare_status status;
     for (int i = 0; i < 2; i++)
         copies[i].feeds = (struct tare_tensor *)pair[i]; /* only read */
     *verdict = TARE_BATCH_UNDECIDED;
-    if (!tare_batch_fits(&copies[0], &copies[1], plan->n_feeds)) return TARE_OK;
+    if (!tare_batch_fits(&copies[0], &copies[1], plan->edges.n_feeds)) return TARE_OK;
     TARE_CHECK(tare_worker_init(&alone, plan, 2, true));
     alone.probe = trial->probe;
     TARE_CHECK(tare_worker_init(&together, plan, 2, true));
@@ -68,7 +68,7 @@ tare_status tare_probe_run(enum tare_batch_verdict *verdict, struct tare_worker_
     probe.layouts = plan->layouts;
     for (size_t i = 0; i < slots; i++)
         probe.alone[i] = tare_shape_unknown();
-    status = tare_batch_check_pair(verdict, pair, plan->n_feeds, try_pair, &trial);
+    status = tare_batch_check_pair(verdict, pair, plan->edges.n_feeds, try_pair, &trial);
     /* A record that fails on its own does not end the run here: the run without batches reports it. */
     if (status != TARE_OK && status != TARE_NO_MEMORY) {
         tare_error_clear();

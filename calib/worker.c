@@ -7,27 +7,8 @@
 
 #include <string.h>
 
-static tare_status add_edges(struct tare_edge *edges, size_t *count, const struct tare_binding *bindings, size_t n,
-                             const char *what) {
-    for (size_t i = 0; i < n; i++) {
-        if (!bindings[i].edge.node)
-            return TARE_FAIL(TARE_UNSUPPORTED, "%s '%s' is not bound to a tensor", what, bindings[i].key);
-        edges[(*count)++] = bindings[i].edge;
-    }
-    return TARE_OK;
-}
-
-tare_status tare_worker_plan_edges(struct tare_worker_plan *plan, const struct tare_signature *signature) {
-    plan->feeds = tare_calloc(signature->n_inputs + 1, sizeof *plan->feeds);
-    plan->fetches = tare_calloc(signature->n_outputs + 1, sizeof *plan->fetches);
-    if (!plan->feeds || !plan->fetches) return TARE_NO_MEMORY;
-    TARE_TRY(add_edges(plan->feeds, &plan->n_feeds, signature->inputs, signature->n_inputs, "input"));
-    return add_edges(plan->fetches, &plan->n_fetches, signature->outputs, signature->n_outputs, "output");
-}
-
 void tare_worker_plan_free(struct tare_worker_plan *plan) {
-    tare_free(plan->feeds);
-    tare_free(plan->fetches);
+    tare_signature_edges_free(&plan->edges);
     tare_free(plan->layouts);
     tare_free(plan->statistics);
     tare_free(plan->locks);
@@ -98,8 +79,8 @@ tare_status tare_worker_init(struct tare_worker *worker, const struct tare_worke
     worker->runs = tare_calloc(observed->n_functions + 1, sizeof *worker->runs);
     worker->sides = tare_calloc(observed->n_sides + 1, sizeof *worker->sides);
     worker->side_runs = tare_calloc(observed->n_sides + 1, sizeof *worker->side_runs);
-    worker->joined = tare_calloc(plan->n_feeds + 1, sizeof *worker->joined);
-    worker->results = tare_calloc(plan->n_fetches + 1, sizeof *worker->results);
+    worker->joined = tare_calloc(plan->edges.n_feeds + 1, sizeof *worker->joined);
+    worker->results = tare_calloc(plan->edges.n_outputs + 1, sizeof *worker->results);
     worker->places = tare_calloc(room, sizeof *worker->places);
     worker->entries = tare_calloc(observed->n_counters + 1, sizeof *worker->entries);
     for (size_t i = 0; worker->entries && i < observed->n_counters; i++)
@@ -132,11 +113,11 @@ void tare_worker_free(struct tare_worker *worker) {
 }
 
 static tare_status run_feeds(struct tare_worker *worker, const struct tare_tensor *feeds) {
-    const struct tare_worker_plan *plan = worker->plan;
-    tare_status status = tare_session_run(worker->session, plan->feeds, feeds, plan->n_feeds, plan->fetches,
-                                          worker->results, plan->n_fetches, NULL, 0);
-    if (plan->loop && status == TARE_OK) status = tare_feedback_take(plan->loop, worker->results);
-    for (size_t i = 0; i < plan->n_fetches; i++)
+    const struct tare_signature_edges *edges = &worker->plan->edges;
+    tare_status status = tare_session_run(worker->session, edges->feeds, feeds, edges->n_feeds, edges->fetches,
+                                          worker->results, edges->n_outputs, NULL, 0);
+    if (worker->plan->loop && status == TARE_OK) status = tare_feedback_take(worker->plan->loop, worker->results);
+    for (size_t i = 0; i < edges->n_outputs; i++)
         tare_tensor_reset(&worker->results[i]);
     return status;
 }

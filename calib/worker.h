@@ -8,6 +8,7 @@
 #include "calib/statistics.h"
 #include "interpreter/feedback.h"
 #include "interpreter/session.h"
+#include "interpreter/signature_edges.h"
 
 struct tare_shape_probe; /* calib/shape_probe.h */
 
@@ -15,8 +16,7 @@ struct tare_shape_probe; /* calib/shape_probe.h */
 struct tare_worker_plan {
     const struct tare_graph_model *model;
     const struct tare_observed *observed;
-    struct tare_edge *feeds, *fetches;
-    size_t n_feeds, n_fetches;
+    struct tare_signature_edges edges;
     bool channels;
     struct tare_feedback_loop *loop; /* state between records; NULL: none. Only for a single worker */
     struct tare_hessians *hessians;  /* counted instead of statistics; NULL: statistics */
@@ -54,9 +54,6 @@ tare_status tare_worker_run(struct tare_worker *worker, const struct tare_batch 
 /* Runs one sample without adding to the statistics, to find the one that makes a batch fail. */
 tare_status tare_worker_try(struct tare_worker *worker, const struct tare_batch_sample *sample) TARE_WARN_UNUSED;
 
-/* The edges to feed and to fetch. TARE_UNSUPPORTED names an input or output that has none. */
-tare_status tare_worker_plan_edges(struct tare_worker_plan *plan,
-                                   const struct tare_signature *signature) TARE_WARN_UNUSED;
 void tare_worker_plan_free(struct tare_worker_plan *plan);
 
 #endif

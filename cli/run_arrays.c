@@ -7,6 +7,7 @@
 #include "datasets/npy.h"
 #include "eval/function_signature.h"
 #include "eval/model_inputs.h"
+#include "interpreter/signature_edges.h"
 #include "interpreter/signature_target.h"
 #include "workflow/data_options.h"
 
@@ -55,19 +56,18 @@ tare_status tare_run_arrays_read(struct tare_run_arrays *out, const struct tare_
     return TARE_OK;
 }
 
-static bool is_fed(const struct tare_feed *feed) {
+static bool is_fed(const struct tare_binding *feed) {
     return feed->edge.node && strcmp(feed->edge.node->op, "Placeholder") == 0;
 }
 
 tare_status tare_run_arrays_missing(const struct tare_signature *signature) {
     struct tare_strbuf options = { 0 }, keys = { 0 };
-    struct tare_feed feed;
     tare_status status = TARE_OK;
-    for (size_t k = 0; k < tare_signature_feed_count(signature); k++) {
-        tare_signature_feed(&feed, signature, k);
-        if (!is_fed(&feed)) continue;
-        tare_strbuf_printf(&keys, "%s%s", keys.size ? ", " : "", feed.name);
-        tare_strbuf_printf(&options, " --input %s=FILE.npy", feed.name);
+    for (size_t k = 0; k < signature->n_inputs; k++) {
+        const struct tare_binding *feed = &signature->inputs[k];
+        if (!is_fed(feed)) continue;
+        tare_strbuf_printf(&keys, "%s%s", keys.size ? ", " : "", feed->key);
+        tare_strbuf_printf(&options, " --input %s=FILE.npy", feed->key);
     }
     if (keys.size)
         status = TARE_FAIL(TARE_USAGE,
@@ -80,46 +80,42 @@ tare_status tare_run_arrays_missing(const struct tare_signature *signature) {
 }
 
 static tare_status unknown_name(const char *name, const struct tare_signature *signature) {
-    const size_t count = tare_signature_feed_count(signature);
     struct tare_strbuf names = { 0 };
-    struct tare_feed feed;
-    for (size_t k = 0; k < count; k++) {
-        tare_signature_feed(&feed, signature, k);
-        tare_strbuf_printf(&names, "%s%s", k ? ", " : "", feed.name);
-    }
+    for (size_t k = 0; k < signature->n_inputs; k++)
+        tare_strbuf_printf(&names, "%s%s", k ? ", " : "", signature->inputs[k].key);
     const tare_status status = TARE_FAIL(TARE_USAGE, "--input %s: unknown input (%s has %s)", name, signature->key,
-                                         count ? tare_strbuf_text(&names) : "none");
+                                         names.size ? tare_strbuf_text(&names) : "none");
     tare_strbuf_free(&names);
     return status;
 }
 
 /* A spec does not apply to --input: the array itself must have the dtype. */
-static tare_status check_dtype(const struct tare_feed *feed, const struct tare_tensor *value) {
-    if (!feed->dtype || value->dtype == feed->dtype) return TARE_OK;
-    return TARE_FAIL(TARE_TYPE, "--input %s: expected %s, got %s (save the array as %s)", feed->name,
-                     tare_dtype_name(feed->dtype), tare_dtype_name(value->dtype), tare_dtype_name(feed->dtype));
+static tare_status check_dtype(const struct tare_binding *feed, const struct tare_tensor *value) {
+    const int dtype = tare_dtype_base(feed->dtype);
+    if (!dtype || value->dtype == dtype) return TARE_OK;
+    return TARE_FAIL(TARE_TYPE, "--input %s: expected %s, got %s (save the array as %s)", feed->key,
+                     tare_dtype_name(dtype), tare_dtype_name(value->dtype), tare_dtype_name(dtype));
 }
 
 /* `given`: by name, whether the signature has the input. */
 static tare_status compare_names(struct tare_map *given, bool *known, const struct tare_run_arrays *arrays,
                                  const struct tare_signature *signature) {
-    const size_t count = tare_signature_feed_count(signature);
-    struct tare_feed feed, missing = { 0 };
+    const struct tare_binding *missing = NULL;
     tare_status status = TARE_OK;
     for (size_t i = 0; i < arrays->count; i++)
         if (!tare_map_set(given, arrays->keys[i], &known[i])) return TARE_NO_MEMORY;
-    for (size_t k = 0; k < count; k++) {
-        tare_signature_feed(&feed, signature, k);
-        bool *found = tare_map_get(given, feed.name);
-        if (found && status == TARE_OK) status = check_dtype(&feed, &arrays->values[found - known]);
+    for (size_t k = 0; k < signature->n_inputs; k++) {
+        const struct tare_binding *feed = &signature->inputs[k];
+        bool *found = tare_map_get(given, feed->key);
+        if (found && status == TARE_OK) status = check_dtype(feed, &arrays->values[found - known]);
         if (found)
             *found = true;
-        else if (is_fed(&feed) && !missing.edge.node)
+        else if (is_fed(feed) && !missing)
             missing = feed;
     }
     for (size_t i = 0; i < arrays->count; i++)
         if (!*(const bool *)tare_map_get(given, arrays->keys[i])) return unknown_name(arrays->keys[i], signature);
-    if (missing.edge.node) return TARE_FAIL(TARE_USAGE, "--input %s=FILE.npy is missing", missing.name);
+    if (missing) return TARE_FAIL(TARE_USAGE, "--input %s=FILE.npy is missing", missing->key);
     return status;
 }
 
@@ -135,26 +131,20 @@ static tare_status check_names(const struct tare_run_arrays *arrays, const struc
 tare_status tare_run_arrays_run(struct tare_run_outputs *outputs, const struct tare_run_arrays *arrays,
                                 struct tare_session *session, const struct tare_signature *signature) {
     const struct tare_sample sample = { .keys = arrays->keys, .values = arrays->values, .count = arrays->count };
-    const size_t n_feeds = tare_signature_feed_count(signature), n_outputs = signature->n_outputs;
+    const size_t n_feeds = signature->n_inputs, n_outputs = signature->n_outputs;
     struct tare_tensor *tensors = tare_calloc(n_feeds + n_outputs + 1, sizeof *tensors);
-    struct tare_edge *edges = tare_calloc(n_feeds + n_outputs + 1, sizeof *edges);
     struct tare_node *target = tare_session_target(session, signature);
-    tare_status status = tensors && edges ? check_names(arrays, signature) : TARE_NO_MEMORY;
+    struct tare_signature_edges edges = { 0 };
+    tare_status status = tensors ? check_names(arrays, signature) : TARE_NO_MEMORY;
     if (status == TARE_OK) status = tare_bind_record(tensors, signature, &sample, NULL);
-    for (size_t i = 0; i < n_feeds && status == TARE_OK; i++) {
-        struct tare_feed feed;
-        tare_signature_feed(&feed, signature, i);
-        edges[i] = feed.edge;
-    }
-    for (size_t i = 0; i < n_outputs && status == TARE_OK; i++)
-        edges[n_feeds + i] = signature->outputs[i].edge;
+    if (status == TARE_OK) status = tare_signature_edges_of(&edges, signature);
     if (status == TARE_OK)
-        status = tare_session_run(session, edges, tensors, n_feeds, edges + n_feeds, tensors + n_feeds, n_outputs,
+        status = tare_session_run(session, edges.feeds, tensors, n_feeds, edges.fetches, tensors + n_feeds, n_outputs,
                                   &target, target != NULL);
     if (status == TARE_OK) status = tare_run_outputs_take(outputs, tensors + n_feeds);
     for (size_t i = 0; tensors && i < n_feeds + n_outputs; i++)
         tare_tensor_reset(&tensors[i]);
     tare_free(tensors);
-    tare_free(edges);
+    tare_signature_edges_free(&edges);
     return status;
 }

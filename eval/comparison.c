@@ -7,7 +7,6 @@
 #include "base/strbuf.h"
 #include "datasets/label.h"
 #include "eval/measure.h"
-#include "eval/model_inputs.h"
 #include "eval/record_store.h"
 #include "graph/calls.h"
 #include "graph/data_dependence.h"
@@ -314,11 +313,8 @@ static tare_status check_outputs(size_t count, const struct tare_comparison *com
 
 /* The default key of labels is also a name that inputs have: conditional models take a class. */
 static const char *label_key(const struct tare_signature *signature, const char *label) {
-    struct tare_feed feed;
-    for (size_t i = 0; label && strcmp(label, "label") == 0 && i < tare_signature_feed_count(signature); i++) {
-        tare_signature_feed(&feed, signature, i);
-        if (strcmp(feed.name, label) == 0) return "";
-    }
+    for (size_t i = 0; label && strcmp(label, "label") == 0 && i < signature->n_inputs; i++)
+        if (strcmp(signature->inputs[i].key, label) == 0) return "";
     return label;
 }
 

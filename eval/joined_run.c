@@ -3,20 +3,20 @@
 #include "base/alloc.h"
 #include "interpreter/signature_target.h"
 
-static tare_status run_values(struct tare_session *session, const struct tare_record_edges *edges,
+static tare_status run_values(struct tare_session *session, const struct tare_signature_edges *edges,
                               const struct tare_tensor *values, struct tare_tensor *outputs) {
     struct tare_node *target = tare_session_target(session, edges->signature);
     return tare_session_run(session, edges->feeds, values, edges->n_feeds, edges->fetches, outputs, edges->n_outputs,
                             &target, target != NULL);
 }
 
-tare_status tare_record_run(struct tare_session *session, const struct tare_record_edges *edges,
+tare_status tare_record_run(struct tare_session *session, const struct tare_signature_edges *edges,
                             struct tare_bound_record *record) {
     return run_values(session, edges, record->values, record->outputs);
 }
 
 tare_status tare_records_run_joined(enum tare_batch_verdict *verdict, struct tare_session *session,
-                                    const struct tare_record_edges *edges, struct tare_bound_record *records,
+                                    const struct tare_signature_edges *edges, struct tare_bound_record *records,
                                     size_t count) {
     struct tare_tensor *joined = tare_calloc(edges->n_feeds + edges->n_outputs + 1, sizeof *joined);
     struct tare_tensor *outputs = joined ? joined + edges->n_feeds : NULL;
@@ -36,7 +36,7 @@ tare_status tare_records_run_joined(enum tare_batch_verdict *verdict, struct tar
 }
 
 tare_status tare_records_choose_batch(size_t *batch, size_t most, struct tare_session *session,
-                                      const struct tare_record_edges *edges, struct tare_bound_record *two) {
+                                      const struct tare_signature_edges *edges, struct tare_bound_record *two) {
     int64_t bytes;
     TARE_TRY(tare_record_run(session, edges, &two[0])); /* also creates the plan and packs the weights */
     tare_session_activation_bytes(session);
@@ -52,7 +52,7 @@ tare_status tare_records_choose_batch(size_t *batch, size_t most, struct tare_se
 
 struct trial {
     struct tare_session *session;
-    const struct tare_record_edges *edges;
+    const struct tare_signature_edges *edges;
 };
 
 /* `alone` and `batch`: the same two records with separate outputs. */
@@ -87,7 +87,7 @@ static tare_status try_pair(void *arg, enum tare_batch_verdict *verdict, const s
 }
 
 tare_status tare_records_check_pair(enum tare_batch_verdict *verdict, struct tare_session *session,
-                                    const struct tare_record_edges *edges, const struct tare_bound_record *two) {
+                                    const struct tare_signature_edges *edges, const struct tare_bound_record *two) {
     const struct tare_tensor *const pair[2] = { two[0].values, two[1].values };
     struct trial trial = { session, edges };
     return tare_batch_check_pair(verdict, pair, edges->n_feeds, try_pair, &trial);

@@ -30,37 +30,26 @@ tare_status tare_pick_signature(const struct tare_signature **out, const struct 
     return *out ? TARE_OK : no_signature(model, key);
 }
 
-size_t tare_signature_feed_count(const struct tare_signature *signature) {
-    return signature->n_inputs;
-}
-
-void tare_signature_feed(struct tare_feed *out, const struct tare_signature *signature, size_t i) {
-    const struct tare_binding *binding = &signature->inputs[i];
-    snprintf(out->name, sizeof out->name, "%s", binding->key);
-    out->dtype = tare_dtype_base(binding->dtype);
-    out->shape = binding->shape;
-    out->edge = binding->edge;
-}
-
 /* An input that the graph also computes from other inputs is optional in a sample. */
-static bool may_be_absent(const struct tare_feed *feed) {
+static bool may_be_absent(const struct tare_binding *feed) {
     return feed->edge.node && strcmp(feed->edge.node->op, "Placeholder") != 0;
 }
 
 /* The line of a DatasetSpec that converts the value, which has the key in the sample, to the input's dtype; empty if
  * there is none. */
-static void cast_advice(char *out, size_t size, const struct tare_feed *feed, const struct tare_tensor *value,
+static void cast_advice(char *out, size_t size, const struct tare_binding *feed, const struct tare_tensor *value,
                         const char *key) {
-    const char *type = tare_dataset_spec_type_name(feed->dtype);
-    const bool has_name = strcmp(key, feed->name) == 0;
+    const int dtype = tare_dtype_base(feed->dtype);
+    const char *type = tare_dataset_spec_type_name(dtype);
+    const bool has_name = strcmp(key, feed->key) == 0;
     *out = '\0';
-    if (type && feed->dtype != TARE_DT_STRING && value->dtype != TARE_DT_STRING)
-        snprintf(out, size, " (cast it with --spec FILE: input { name: \"%s\"%s%s%s type: %s })", feed->name,
+    if (type && dtype != TARE_DT_STRING && value->dtype != TARE_DT_STRING)
+        snprintf(out, size, " (cast it with --spec FILE: input { name: \"%s\"%s%s%s type: %s })", feed->key,
                  has_name ? "" : " feature: \"", has_name ? "" : key, has_name ? "" : "\"", type);
 }
 
 /* Whether the value is one row of an input that takes a fixed number of rows. */
-static bool is_part(const struct tare_feed *feed, const struct tare_tensor *value) {
+static bool is_part(const struct tare_binding *feed, const struct tare_tensor *value) {
     const struct tare_shape *all = &feed->shape, *one = &value->shape;
     struct tare_shape rest = *one;
     if (all->rank < 1 || one->rank != all->rank || all->dims[0] < 2 || one->dims[0] != 1) return false;
@@ -68,11 +57,12 @@ static bool is_part(const struct tare_feed *feed, const struct tare_tensor *valu
     return tare_shape_compatible(all, &rest);
 }
 
-static tare_status check_value(const struct tare_feed *feed, const struct tare_tensor *value, const char *key) {
+static tare_status check_value(const struct tare_binding *feed, const struct tare_tensor *value, const char *key) {
     char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE], advice[600];
-    if (feed->dtype && value->dtype != feed->dtype) {
+    const int dtype = tare_dtype_base(feed->dtype);
+    if (dtype && value->dtype != dtype) {
         cast_advice(advice, sizeof advice, feed, value, key);
-        return TARE_FAIL(TARE_TYPE, "input %s: expected %s, got %s%s", feed->name, tare_dtype_name(feed->dtype),
+        return TARE_FAIL(TARE_TYPE, "input %s: expected %s, got %s%s", feed->key, tare_dtype_name(dtype),
                          tare_dtype_name(value->dtype), advice);
     }
     if (tare_shape_compatible(&feed->shape, &value->shape)) return TARE_OK;
@@ -82,13 +72,13 @@ static tare_status check_value(const struct tare_feed *feed, const struct tare_t
         return TARE_FAIL(TARE_SHAPE,
                          "input %s: expected shape %s, got %s (a row of an array is a record: give the array the shape "
                          "[N,%s)",
-                         feed->name, expected, got, expected + 1);
-    return TARE_FAIL(TARE_SHAPE, "input %s: expected shape %s, got %s", feed->name, expected, got);
+                         feed->key, expected, got, expected + 1);
+    return TARE_FAIL(TARE_SHAPE, "input %s: expected shape %s, got %s", feed->key, expected, got);
 }
 
 /* The value as the input: a record of shape [1, …] whose rest is the input's shape, as the row of an array, without the
  * first axis. */
-static tare_status bind_value(struct tare_tensor *out, const struct tare_feed *feed, const struct tare_tensor *value,
+static tare_status bind_value(struct tare_tensor *out, const struct tare_binding *feed, const struct tare_tensor *value,
                               const char *key) {
     struct tare_shape row = value->shape;
     struct tare_tensor view;
@@ -111,11 +101,8 @@ static tare_status bind_value(struct tare_tensor *out, const struct tare_feed *f
 }
 
 static void feed_names(struct tare_strbuf *out, const struct tare_signature *signature) {
-    struct tare_feed feed;
-    for (size_t i = 0; i < tare_signature_feed_count(signature); i++) {
-        tare_signature_feed(&feed, signature, i);
-        tare_strbuf_printf(out, "%s%s", i ? ", " : "", feed.name);
-    }
+    for (size_t i = 0; i < signature->n_inputs; i++)
+        tare_strbuf_printf(out, "%s%s", i ? ", " : "", signature->inputs[i].key);
 }
 
 static tare_status wrong_keys(const struct tare_signature *signature, const struct tare_sample *sample) {
@@ -146,14 +133,12 @@ static const struct tare_tensor *only_value(const struct tare_sample *sample) {
 
 tare_status tare_bind_record(struct tare_tensor *values, const struct tare_signature *signature,
                              const struct tare_sample *sample, const struct tare_feedback *feedback) {
-    struct tare_feed feed;
     const struct tare_tensor *value;
-    if (tare_signature_feed_count(signature) != 1) return tare_bind_sample(values, signature, sample, feedback);
-    tare_signature_feed(&feed, signature, 0);
-    value = tare_sample_find(sample, feed.name);
-    if (!value && !tare_feedback_feeds(feedback, feed.name)) value = only_value(sample);
+    if (signature->n_inputs != 1) return tare_bind_sample(values, signature, sample, feedback);
+    value = tare_sample_find(sample, signature->inputs[0].key);
+    if (!value && !tare_feedback_feeds(feedback, signature->inputs[0].key)) value = only_value(sample);
     if (!value) return tare_bind_sample(values, signature, sample, feedback);
-    return bind_value(&values[0], &feed, value, sample->keys[value - sample->values]);
+    return bind_value(&values[0], &signature->inputs[0], value, sample->keys[value - sample->values]);
 }
 
 /* The values of a sample by key, in a map where there are many. */
@@ -176,16 +161,14 @@ static const struct tare_tensor *find_value(const struct keyed_values *values, c
 
 static tare_status bind_values(struct tare_tensor *values, size_t *bound, const struct tare_signature *signature,
                                const struct keyed_values *keyed, const struct tare_feedback *feedback) {
-    const size_t count = tare_signature_feed_count(signature);
-    struct tare_feed feed;
-    for (size_t i = 0; i < count; i++) {
-        tare_signature_feed(&feed, signature, i);
-        const struct tare_tensor *value = find_value(keyed, feed.name);
-        if (!value && (may_be_absent(&feed) || tare_feedback_feeds(feedback, feed.name))) {
+    for (size_t i = 0; i < signature->n_inputs; i++) {
+        const struct tare_binding *feed = &signature->inputs[i];
+        const struct tare_tensor *value = find_value(keyed, feed->key);
+        if (!value && (may_be_absent(feed) || tare_feedback_feeds(feedback, feed->key))) {
             values[(*bound)++] = (struct tare_tensor){ 0 };
             continue;
         }
-        TARE_TRY(value ? bind_value(&values[*bound], &feed, value, feed.name) : wrong_keys(signature, keyed->sample));
+        TARE_TRY(value ? bind_value(&values[*bound], feed, value, feed->key) : wrong_keys(signature, keyed->sample));
         ++*bound;
     }
     return TARE_OK;
@@ -204,12 +187,8 @@ tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signa
 }
 
 static bool is_feed(const struct tare_signature *signature, const char *name) {
-    const size_t count = tare_signature_feed_count(signature);
-    struct tare_feed feed;
-    for (size_t i = 0; i < count; i++) {
-        tare_signature_feed(&feed, signature, i);
-        if (strcmp(feed.name, name) == 0) return true;
-    }
+    for (size_t i = 0; i < signature->n_inputs; i++)
+        if (strcmp(signature->inputs[i].key, name) == 0) return true;
     return false;
 }
 
@@ -225,7 +204,7 @@ static tare_status unknown_key(const struct tare_signature *signature, const cha
 
 tare_status tare_bind_inputs(struct tare_tensor *values, const struct tare_signature *signature,
                              const struct tare_sample *sample, const struct tare_feedback *feedback) {
-    const size_t count = tare_signature_feed_count(signature);
+    const size_t count = signature->n_inputs;
     size_t used = 0;
     TARE_TRY(tare_bind_sample(values, signature, sample, feedback));
     for (size_t i = 0; i < count; i++)
@@ -235,39 +214,6 @@ tare_status tare_bind_inputs(struct tare_tensor *values, const struct tare_signa
         for (size_t k = 0; k < count; k++)
             tare_tensor_reset(&values[k]);
         return unknown_key(signature, sample->keys[i]);
-    }
-    return TARE_OK;
-}
-
-static bool same_row(const struct tare_shape *a, const struct tare_shape *b) {
-    if (a->rank != b->rank || a->rank < 1) return false;
-    return memcmp(a->dims + 1, b->dims + 1, (size_t)(a->rank - 1) * sizeof *a->dims) == 0;
-}
-
-tare_status tare_concat_rows(struct tare_tensor *out, const struct tare_tensor *const *rows, size_t count, size_t feed,
-                             bool *fits) {
-    struct tare_shape shape = rows[0][feed].shape;
-    size_t bytes = tare_dtype_size(rows[0][feed].dtype);
-    int64_t at = 0;
-    *fits = true;
-    for (size_t s = 0; s < count && *fits; s++)
-        *fits = same_row(&rows[s][feed].shape, &rows[0][feed].shape);
-    if (!*fits) return TARE_OK;
-    shape.dims[0] = 0;
-    for (size_t s = 0; s < count; s++)
-        shape.dims[0] += rows[s][feed].shape.dims[0];
-    TARE_TRY(tare_tensor_new(out, rows[0][feed].dtype, &shape));
-    for (size_t s = 0; s < count; s++) {
-        const struct tare_tensor *part = &rows[s][feed];
-        if (part->dtype != TARE_DT_STRING) {
-            if (part->elements) memcpy((char *)out->data + (size_t)at * bytes, part->data, tare_tensor_bytes(part));
-        } else {
-            for (int64_t i = 0; i < part->elements; i++) {
-                const struct tare_str *text = &TARE_CONST_DATA(struct tare_str, part)[i];
-                TARE_TRY(tare_tensor_set_string(out, at + i, text->data, text->size));
-            }
-        }
-        at += part->elements;
     }
     return TARE_OK;
 }

@@ -9,16 +9,6 @@
 /* Finds the signature `key`; NULL: serving_default, or the only signature. Errors list the signatures. */
 tare_status tare_pick_signature(const struct tare_signature **out, const struct tare_graph_model *model,
                                 const char *key);
-/* Number of tensors fed to a signature; a SparseTensor is three (KEY.indices, KEY.values, KEY.dense_shape). */
-size_t tare_signature_feed_count(const struct tare_signature *signature);
-/* Name, dtype, shape and edge of feed i. */
-struct tare_feed {
-    char name[256];
-    int dtype;
-    struct tare_shape shape;
-    struct tare_edge edge;
-};
-void tare_signature_feed(struct tare_feed *out, const struct tare_signature *signature, size_t i);
 /* Shares the sample's tensors in feed order. Errors name a missing key, or a dtype or shape that does not match
  * (expected and got). Other keys are labels or expected outputs, for the evaluation. The inputs of `feedback` (NULL:
  * none) may be missing. */
@@ -31,9 +21,5 @@ tare_status tare_bind_inputs(struct tare_tensor *values, const struct tare_signa
  * a single key besides "label", whatever that key is: a bare .npy file has no other name than its own. */
 tare_status tare_bind_record(struct tare_tensor *values, const struct tare_signature *signature,
                              const struct tare_sample *sample, const struct tare_feedback *feedback);
-/* Concatenates the i-th values of `count` samples, rows[s][i], on axis 0. Sets *fits to false and makes no tensor when
- * their other dimensions differ. */
-tare_status tare_concat_rows(struct tare_tensor *out, const struct tare_tensor *const *rows, size_t count, size_t feed,
-                             bool *fits);
 
 #endif

@@ -1,6 +1,7 @@
 /* Binds records to the feeds of a signature, joins them on axis 0 and splits outputs by records. */
 #include "eval/records.h"
 #include "base/alloc.h"
+#include "base/tensor/concat_rows.h"
 #include "eval/model_inputs.h"
 
 void tare_tensors_reset(struct tare_tensor *tensors, size_t count) {
@@ -8,37 +9,9 @@ void tare_tensors_reset(struct tare_tensor *tensors, size_t count) {
         tare_tensor_reset(&tensors[i]);
 }
 
-/* ---- edges ---- */
-
-tare_status tare_record_edges_of(struct tare_record_edges *out, const struct tare_signature *signature) {
-    *out = (struct tare_record_edges){ .signature = signature,
-                                       .n_feeds = tare_signature_feed_count(signature),
-                                       .n_outputs = signature->n_outputs };
-    out->feeds = tare_calloc(out->n_feeds + out->n_outputs + 1, sizeof *out->feeds);
-    if (!out->feeds) return TARE_NO_MEMORY;
-    out->fetches = out->feeds + out->n_feeds;
-    for (size_t i = 0; i < out->n_feeds; i++) {
-        struct tare_feed feed;
-        tare_signature_feed(&feed, signature, i);
-        if (!feed.edge.node) return TARE_FAIL(TARE_UNSUPPORTED, "input %s cannot be fed", feed.name);
-        out->feeds[i] = feed.edge;
-    }
-    for (size_t i = 0; i < out->n_outputs; i++) {
-        out->fetches[i] = signature->outputs[i].edge;
-        if (!out->fetches[i].node)
-            return TARE_FAIL(TARE_UNSUPPORTED, "output %s cannot be fetched", signature->outputs[i].key);
-    }
-    return TARE_OK;
-}
-
-void tare_record_edges_free(struct tare_record_edges *edges) {
-    tare_free(edges->feeds);
-    *edges = (struct tare_record_edges){ 0 };
-}
-
 /* ---- records ---- */
 
-tare_status tare_record_take(struct tare_bound_record *out, const struct tare_record_edges *edges,
+tare_status tare_record_take(struct tare_bound_record *out, const struct tare_signature_edges *edges,
                              struct tare_sample *sample, const struct tare_record *where) {
     struct tare_tensor *values = tare_calloc(edges->n_feeds + edges->n_outputs + 1, sizeof *values);
     tare_status status = values ? tare_bind_record(values, edges->signature, sample, edges->feedback) : TARE_NO_MEMORY;
@@ -53,7 +26,7 @@ tare_status tare_record_take(struct tare_bound_record *out, const struct tare_re
     return TARE_OK;
 }
 
-void tare_record_reset(struct tare_bound_record *record, const struct tare_record_edges *edges) {
+void tare_record_reset(struct tare_bound_record *record, const struct tare_signature_edges *edges) {
     tare_tensors_reset(record->values, edges->n_feeds + edges->n_outputs);
     tare_free(record->values);
     tare_sample_reset(&record->sample);
@@ -68,7 +41,7 @@ static int64_t rows_of(const struct tare_bound_record *record) {
 
 tare_status tare_records_join(struct tare_tensor *joined, int64_t *rows, bool *fits,
                               const struct tare_bound_record *records, size_t count,
-                              const struct tare_record_edges *edges) {
+                              const struct tare_signature_edges *edges) {
     const struct tare_tensor **values = tare_calloc(count, sizeof *values);
     tare_status status = values ? TARE_OK : TARE_NO_MEMORY;
     *rows = 0;
@@ -80,19 +53,19 @@ tare_status tare_records_join(struct tare_tensor *joined, int64_t *rows, bool *f
         if (*fits) *rows += rows_of(&records[r]);
     }
     for (size_t i = 0; i < edges->n_feeds && *fits && status == TARE_OK; i++)
-        status = tare_concat_rows(&joined[i], values, count, i, fits);
+        status = tare_concat_rows(&joined[i], values, count, i, fits, NULL);
     tare_free(values);
     return status;
 }
 
-bool tare_records_can_split(const struct tare_tensor *outputs, int64_t rows, const struct tare_record_edges *edges) {
+bool tare_records_can_split(const struct tare_tensor *outputs, int64_t rows, const struct tare_signature_edges *edges) {
     for (size_t i = 0; i < edges->n_outputs; i++)
         if (outputs[i].shape.rank < 1 || outputs[i].shape.dims[0] != rows) return false;
     return true;
 }
 
 tare_status tare_records_split(struct tare_bound_record *records, size_t count, const struct tare_tensor *outputs,
-                               const struct tare_record_edges *edges) {
+                               const struct tare_signature_edges *edges) {
     int64_t first = 0;
     for (size_t r = 0; r < count; r++) {
         int64_t rows = rows_of(&records[r]);

@@ -13,7 +13,7 @@
 /* Shared by all workers. */
 struct plan {
     const struct tare_runner_options *options;
-    struct tare_record_edges edges;
+    struct tare_signature_edges edges;
     size_t batch;
     const char *const *files;
     struct tare_feedback_loop *loop; /* NULL: no feedback; otherwise there is one worker */
@@ -293,7 +293,7 @@ tare_status tare_run_records_on(struct tare_session *const *sessions, int count,
     struct plan plan = { .options = options, .batch = 1 };
     struct crew crew = { .plan = &plan, .sessions = sessions, .count = count, .fn = fn, .arg = arg };
     tare_status status;
-    TARE_CHECK(tare_record_edges_of(&plan.edges, signature));
+    TARE_CHECK(tare_signature_edges_of(&plan.edges, signature));
     TARE_CHECK(choose_form(&plan, &crew, signature));
     TARE_CHECK(tare_record_reader_open(&crew.reader, options));
     plan.files = crew.reader.files;
@@ -303,7 +303,7 @@ tare_status tare_run_records_on(struct tare_session *const *sessions, int count,
 done:
     free_ahead(&crew);
     tare_record_reader_close(&crew.reader);
-    tare_record_edges_free(&plan.edges);
+    tare_signature_edges_free(&plan.edges);
     tare_feedback_loop_free(plan.loop);
     return status;
 }

@@ -175,7 +175,7 @@ static int64_t rows_of(const struct tare_bound_record *record) {
 
 struct reader {
     struct tare_source *source;
-    const struct tare_record_edges *edges;
+    const struct tare_signature_edges *edges;
     const char *const *files;
     const struct tare_runner_options *options;
     struct tare_bound_record *records;
@@ -227,11 +227,11 @@ static tare_status run_all(struct tare_served_batches *b, struct tare_session *s
 tare_status tare_served_batches_run(struct tare_served_batches *b, struct tare_session *session,
                                     const struct tare_runner_options *options, tare_record_fn fn, void *arg) {
     const struct tare_source_options source = { .limit = options->limit, .spec = options->spec };
-    struct tare_record_edges edges = { 0 };
+    struct tare_signature_edges edges = { 0 };
     struct reader reader = { .edges = &edges, .options = options };
     size_t n_files;
     tare_status status;
-    TARE_CHECK(tare_record_edges_of(&edges, &b->signature));
+    TARE_CHECK(tare_signature_edges_of(&edges, &b->signature));
     TARE_CHECK(tare_source_new(&reader.source, options->paths, options->n_paths, &source));
     reader.files = tare_source_files(reader.source, &n_files);
     status = run_all(b, session, &reader, fn, arg);
@@ -239,6 +239,6 @@ done:
     drop_group(&reader);
     tare_free(reader.records);
     tare_source_free(reader.source);
-    tare_record_edges_free(&edges);
+    tare_signature_edges_free(&edges);
     return status;
 }

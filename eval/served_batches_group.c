@@ -3,7 +3,7 @@
  * request that does not fit begins a new one; rows of padding repeat the first row of the batch. */
 #include "eval/served_batches_group.h"
 #include "base/alloc.h"
-#include "eval/model_inputs.h"
+#include "base/tensor/concat_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct slice {
 struct group {
     struct tare_served_batches *b;
     struct tare_session *session;
-    const struct tare_record_edges *edges;
+    const struct tare_signature_edges *edges;
     struct tare_bound_record *records;
     size_t count;
     struct tare_tensor **between; /* by request: outputs of the batchers that it has passed */
@@ -96,7 +96,7 @@ static tare_status count_batch(struct tare_batcher *batcher, struct tare_served_
 static tare_status join_input(struct tare_tensor *out, const struct tare_tensor *const *parts, size_t count, size_t i) {
     const struct tare_shape *first = &parts[0][i].shape;
     bool fits;
-    TARE_TRY(tare_concat_rows(out, parts, count, i, &fits));
+    TARE_TRY(tare_concat_rows(out, parts, count, i, &fits, NULL));
     for (size_t k = 1; k < count && !fits; k++) {
         char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
         struct tare_shape shape = parts[k][i].shape;
@@ -248,7 +248,7 @@ static tare_status gather(struct group *g, size_t r, size_t *at, const struct ta
         if (!parts) return TARE_NO_MEMORY;
         for (size_t k = first; k < *at; k++)
             parts[k - first] = g->slices[k].outputs;
-        status = tare_concat_rows(out, parts, *at - first, i, &fits);
+        status = tare_concat_rows(out, parts, *at - first, i, &fits, NULL);
         tare_free(parts);
         if (status == TARE_OK && !fits)
             status =
@@ -315,7 +315,7 @@ static tare_status make_room(struct group *g) {
 }
 
 tare_status tare_served_batches_run_group(struct tare_served_batches *b, struct tare_session *session,
-                                          const struct tare_record_edges *edges, struct tare_bound_record *records,
+                                          const struct tare_signature_edges *edges, struct tare_bound_record *records,
                                           size_t count) {
     struct group g = { .b = b, .session = session, .edges = edges, .records = records, .count = count };
     tare_status status = make_room(&g);

@@ -27,7 +27,7 @@ struct tare_served_batches {
 
 /* Runs the records through all batchers and sets their outputs. */
 tare_status tare_served_batches_run_group(struct tare_served_batches *b, struct tare_session *session,
-                                          const struct tare_record_edges *edges, struct tare_bound_record *records,
+                                          const struct tare_signature_edges *edges, struct tare_bound_record *records,
                                           size_t count) TARE_WARN_UNUSED;
 
 #endif

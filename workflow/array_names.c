@@ -4,22 +4,18 @@
 #include "base/option.h"
 #include "base/strbuf.h"
 #include "datasets/data_file.h"
-#include "eval/model_inputs.h"
 
 #include <string.h>
 
 /* Names that are read, with a NULL at the end: the inputs, then other keys. */
 static tare_status list_names(const char ***out, struct tare_arena *arena, const struct tare_array_readers *readers) {
-    const size_t feeds = tare_signature_feed_count(readers->signature);
+    const size_t feeds = readers->signature->n_inputs;
     const char *const keys[] = { readers->label, readers->target, readers->sequence };
     const char **names = TARE_NEW_ARRAY(arena, const char *, feeds + 4);
     size_t count = feeds;
-    struct tare_feed feed;
     if (!names) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < feeds; i++) {
-        tare_signature_feed(&feed, readers->signature, i);
-        if (!(names[i] = tare_arena_strdup(arena, feed.name))) return TARE_NO_MEMORY;
-    }
+    for (size_t i = 0; i < feeds; i++)
+        names[i] = readers->signature->inputs[i].key;
     for (size_t i = 0; i < 3; i++)
         if (keys[i]) names[count++] = keys[i];
     *out = names;
@@ -49,7 +45,7 @@ static tare_status unknown_name(const char *name, const char *const *names, cons
 static bool is_only_value(const char *const *given, size_t count, const char *name,
                           const struct tare_array_readers *readers) {
     size_t values = 0;
-    if (tare_signature_feed_count(readers->signature) != 1 || readers->spec) return false;
+    if (readers->signature->n_inputs != 1 || readers->spec) return false;
     for (size_t i = 0; i < count; i++)
         values += strcmp(given[i], readers->label) != 0;
     return values == 1 && strcmp(name, readers->label) != 0;

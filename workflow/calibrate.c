@@ -373,7 +373,7 @@ tare_status tare_workflow_calibrate_read_only(struct tare_calibration *calibrati
                                               const struct tare_calibrate_job *c) {
     tare_status status = TARE_OK;
     for (size_t i = 0; i < c->groups.count && status == TARE_OK; i++) {
-        const size_t n_inputs = tare_signature_feed_count(c->groups.items[i].signature);
+        const size_t n_inputs = c->groups.items[i].signature->n_inputs;
         struct tare_tensor *inputs = tare_calloc(n_inputs + 1, sizeof *inputs);
         struct tare_source_options source;
         struct tare_sample_feed feed;

@@ -96,7 +96,7 @@ tare_status tare_workflow_find_leakage(struct tare_leakage *out, const struct ta
     tare_status status;
     *out = (struct tare_leakage){ 0 };
     TARE_TRY(tare_pick_signature(&signature, model, evaluation->signature));
-    const size_t n_inputs = tare_signature_feed_count(signature);
+    const size_t n_inputs = signature->n_inputs;
     digests = evaluation->calibration ? tare_calibration_find_digests(evaluation->calibration, signature->key) : NULL;
     if (!digests || !digests->count || tare_data_read_once(records->paths, records->n_paths)) return TARE_OK;
     inputs = tare_calloc(n_inputs + 1, sizeof *inputs);

@@ -258,24 +258,21 @@ static tare_status draft_for_model(struct tare_strbuf *text, const struct tare_s
     const struct tare_log log = tare_command_log(true);
     const struct tare_signature *signature;
     struct tare_spec_draft_input *inputs = NULL;
-    struct tare_feed *feeds = NULL;
     struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, path, &look));
     TARE_CHECK(tare_pick_signature(&signature, model, key));
-    const size_t count = tare_signature_feed_count(signature);
+    const size_t count = signature->n_inputs;
     inputs = tare_calloc(count + 1, sizeof *inputs);
-    feeds = tare_calloc(count + 1, sizeof *feeds);
-    if (!inputs || !feeds) TARE_CHECK(TARE_NO_MEMORY);
+    if (!inputs) TARE_CHECK(TARE_NO_MEMORY);
     for (size_t i = 0; i < count; i++) {
-        tare_signature_feed(&feeds[i], signature, i);
-        inputs[i] = (struct tare_spec_draft_input){ feeds[i].name, feeds[i].dtype, feeds[i].shape };
+        const struct tare_binding *input = &signature->inputs[i];
+        inputs[i] = (struct tare_spec_draft_input){ input->key, tare_dtype_base(input->dtype), input->shape };
     }
     if (tare_dataset_spec_draft_for(text, survey, inputs, count))
         tare_warn(&log, "some inputs of %s have no feature in the data: edit the draft", path);
 done:
     tare_free(inputs);
-    tare_free(feeds);
     tare_model_free(model);
     return status;
 }

@@ -1,7 +1,9 @@
 /* Running a signature: its inputs and outputs are edges of the main graph with a dtype and a shape that must fit. */
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "interpreter/execution/state.h"
 #include "interpreter/session.h"
+#include "interpreter/signature_edges.h"
 #include "interpreter/signature_target.h"
 
 #include <string.h>
@@ -73,6 +75,29 @@ struct tare_node *tare_signature_target(const struct tare_graph_model *model, co
 
 struct tare_node *tare_session_target(const struct tare_session *session, const struct tare_signature *signature) {
     return tare_signature_target(session->model, signature);
+}
+
+tare_status tare_signature_edges_of(struct tare_signature_edges *out, const struct tare_signature *signature) {
+    const size_t n_feeds = signature->n_inputs, n_outputs = signature->n_outputs;
+    *out = (struct tare_signature_edges){ .signature = signature, .n_feeds = n_feeds, .n_outputs = n_outputs };
+    out->feeds = tare_calloc(n_feeds + n_outputs + 1, sizeof *out->feeds);
+    if (!out->feeds) return TARE_NO_MEMORY;
+    out->fetches = out->feeds + n_feeds;
+    for (size_t i = 0; i < n_feeds; i++) {
+        out->feeds[i] = signature->inputs[i].edge;
+        if (!out->feeds[i].node) return TARE_FAIL(TARE_UNSUPPORTED, "input %s cannot be fed", signature->inputs[i].key);
+    }
+    for (size_t i = 0; i < n_outputs; i++) {
+        out->fetches[i] = signature->outputs[i].edge;
+        if (!out->fetches[i].node)
+            return TARE_FAIL(TARE_UNSUPPORTED, "output %s cannot be fetched", signature->outputs[i].key);
+    }
+    return TARE_OK;
+}
+
+void tare_signature_edges_free(struct tare_signature_edges *edges) {
+    tare_free(edges->feeds);
+    *edges = (struct tare_signature_edges){ 0 };
 }
 
 tare_status tare_session_run_signature(struct tare_session *session, const struct tare_signature *signature,

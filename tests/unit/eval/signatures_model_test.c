@@ -184,14 +184,14 @@ static bool put_sparse_part(struct tare_tensor *value, const struct tare_shape *
     return declared->rank <= 2;
 }
 
-static void make_input(struct tare_tensor *out, const struct tare_feed *feed, const struct tare_strbuf *example,
+static void make_input(struct tare_tensor *out, const struct tare_binding *feed, const struct tare_strbuf *example,
                        int unknown_rank) {
     struct tare_shape declared = feed->shape;
-    const char *end = strrchr(feed->name, '.');
+    const char *end = strrchr(feed->key, '.');
     if (end && strcmp(end, ".indices") == 0) declared = tare_shape_make(2, (int64_t)-1, (int64_t)2);
     if (end && strcmp(end, ".dense_shape") == 0) declared = tare_shape_make(1, (int64_t)2);
     struct tare_shape shape = concrete(&declared, unknown_rank);
-    assert_int_equal(tare_tensor_new(out, feed->dtype, &shape), TARE_OK);
+    assert_int_equal(tare_tensor_new(out, tare_dtype_base(feed->dtype), &shape), TARE_OK);
     if (put_sparse_part(out, &declared)) return;
     for (int64_t i = 0; i < out->elements; i++)
         put(out, i, example);
@@ -199,16 +199,13 @@ static void make_input(struct tare_tensor *out, const struct tare_feed *feed, co
 
 static tare_status run_signature(struct tare_session *session, const struct tare_signature *signature,
                                  int unknown_rank) {
-    const size_t n_inputs = tare_signature_feed_count(signature);
+    const size_t n_inputs = signature->n_inputs;
     struct tare_tensor *inputs = tare_calloc(n_inputs + 1, sizeof *inputs), outputs[MOST_OUTPUTS];
     struct tare_strbuf example = { 0 };
     const size_t n_outputs = signature->n_outputs;
     make_example(&example, tare_session_model(session));
-    for (size_t i = 0; i < n_inputs; i++) {
-        struct tare_feed feed;
-        tare_signature_feed(&feed, signature, i);
-        make_input(&inputs[i], &feed, &example, unknown_rank);
-    }
+    for (size_t i = 0; i < n_inputs; i++)
+        make_input(&inputs[i], &signature->inputs[i], &example, unknown_rank);
     assert_true(n_outputs <= MOST_OUTPUTS);
     const tare_status status = tare_session_run_signature(session, signature, inputs, outputs);
     for (size_t i = 0; i < n_outputs && status == TARE_OK; i++)

@@ -143,14 +143,11 @@ static void compare(struct reference *reference, const struct tare_tensor *value
 
 static void run_record(struct tare_session *session, const struct tare_signature *signature,
                        struct reference *references, size_t count, const struct tare_sample *sample, int record) {
-    size_t n_feeds = tare_signature_feed_count(signature);
+    size_t n_feeds = signature->n_inputs;
     struct tare_edge *feeds = tare_calloc(n_feeds + 1, sizeof *feeds), fetches[MOST_OUTPUTS];
     struct tare_tensor *values = tare_calloc(n_feeds + 1, sizeof *values), results[MOST_OUTPUTS];
-    for (size_t i = 0; i < n_feeds; i++) {
-        struct tare_feed feed;
-        tare_signature_feed(&feed, signature, i);
-        feeds[i] = feed.edge;
-    }
+    for (size_t i = 0; i < n_feeds; i++)
+        feeds[i] = signature->inputs[i].edge;
     for (size_t k = 0; k < count; k++)
         for (size_t i = 0; i < signature->n_outputs; i++)
             if (strcmp(signature->outputs[i].key, references[k].output) == 0) fetches[k] = signature->outputs[i].edge;
