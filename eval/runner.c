@@ -3,7 +3,6 @@
 #include "eval/runner.h"
 #include "base/alloc.h"
 #include "base/thread.h"
-#include "eval/joined_run.h"
 #include "eval/record_store.h"
 #include "eval/records.h"
 

@@ -64,7 +64,7 @@ cat >"$work/p/jobs.textproto" <<JOBS
 defaults { model: "$work/models/glyphs" output: "out/{name}" data: "$glyphs/calibration.tfrecord.gz" }
 job { name: "gptq" method: "weight_only" arguments: "--bits=4" arguments: "--passes=gptq" }
 job { name: "smooth" method: "static" arguments: "--passes=smooth_quant" }
-job { name: "floats" method: "static" arguments: "--rule=* -> float" arguments: "--allow-unquantized" }
+job { name: "floats" method: "static" arguments: "--rule=op=.* -> float" arguments: "--allow-unquantized" }
 JOBS
 "$tare" batch "$work/p/jobs.textproto" >"$work/p/stdout" 2>&1 || fail "jobs with accuracy passes: $(cat "$work/p/stdout" "$work/p/jobs.textproto.state/"*.log)"
 [ -z "$(find "$work/p" -name '*.calib')" ] || fail "a calibration is shared that no job of it reads"
