@@ -2,6 +2,7 @@
 #include "tpu/batching_internal.h"
 
 #include "graph/bindings.h"
+#include "graph/calls.h"
 #include "interpreter/inference/infer.h"
 
 #define WAY_OUT                                                                                                        \
@@ -212,6 +213,21 @@ static tare_status note_growth(struct tare_batching_result *out, const struct tr
                           (long long)seen->batch.dims[0]));
 }
 
+/* The number of rows that a signature declares for what the function returns; TARE_UNKNOWN_DIM: none does. */
+static tare_status declared_rows(int64_t *out, const struct trial *t, size_t index) {
+    const struct tare_graph_model *model = t->function->model;
+    *out = TARE_UNKNOWN_DIM;
+    for (size_t s = 0; s < model->n_signatures; s++)
+        for (size_t i = 0; i < model->signatures[s].n_outputs; i++) {
+            const struct tare_binding *output = &model->signatures[s].outputs[i];
+            struct tare_call_site site;
+            if (!output->edge.node || output->shape.rank < 1 || (size_t)output->edge.index != index) continue;
+            TARE_TRY(tare_call_site(&site, t->arena, output->edge.node));
+            if (site.kind == TARE_CALL_PLAIN && site.callees[0] == t->function) *out = output->shape.dims[0];
+        }
+    return TARE_OK;
+}
+
 /* An output whose number of rows never is that of the batch cannot be split; one of which that is not known is noted.
  */
 static tare_status judge(struct tare_batching_result *out, const struct trial *t) {
@@ -219,6 +235,7 @@ static tare_status judge(struct tare_batching_result *out, const struct trial *t
     for (size_t i = 0; i < t->function->n_returns; i++) {
         const struct tare_return *ret = &t->function->returns[i];
         const struct trials *seen = &t->outputs[i];
+        int64_t rows;
         if (seen->fixed && !seen->others)
             return TARE_FAIL(
                 TARE_SHAPE,
@@ -228,6 +245,14 @@ static tare_status judge(struct tare_batching_result *out, const struct trial *t
                 ret->name, ret->edge.node->name, tare_shape_text(text, &seen->shape), (long long)seen->size);
         TARE_TRY(note_growth(out, t, ret, seen));
         if (seen->unknown < seen->others) continue;
+        TARE_TRY(declared_rows(&rows, t, i));
+        if (rows != TARE_UNKNOWN_DIM)
+            return TARE_FAIL(
+                TARE_SHAPE,
+                "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of the input "
+                "tensors: output '%s' (node '%s') has %lld rows according to the signature, whatever the batch size "
+                "(return a row a sample, or batch another function or signature)",
+                ret->name, ret->edge.node->name, (long long)rows);
         TARE_TRY(tare_batch_add_note(
             out, t->arena,
             tare_arena_printf(t->arena,

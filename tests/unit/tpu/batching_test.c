@@ -319,17 +319,33 @@ static void an_output_without_batched_input__is_refused_through_calls(void **sta
     tear_down(&f);
 }
 
-static void an_output_whose_rows_are_not_known__is_noted(void **state) {
-    struct tare_batch_options options = of(TARE_BATCH_CONCRETE, "keep");
-    struct fixture f;
-    struct tare_graph *graph;
-    (void)state;
-    set_up(&f, tare_shape_make(1, -1));
-    graph = tare_model_add_function(f.model, "keep");
+/* keep(x): indices of positive elements, whose number is not known; returns the call. */
+static struct tare_edge keep_positive(struct fixture *f) {
+    struct tare_graph *graph = tare_model_add_function(f->model, "keep");
     const struct tare_edge arg = mini_arg(graph, "x", TARE_DT_FLOAT), zero = mini_float(graph, "zero", 0);
     mini_return(graph, "y",
                 mini_node(graph, "Where", "where", 1, mini_node(graph, "Greater", "positive", 2, arg, zero)));
-    mini_call(f.model->main, "PartitionedCall", "keep", graph, 1, f.x);
+    return mini_call(f->model->main, "PartitionedCall", "keep", graph, 1, f->x);
+}
+
+/* TensorFlow's own inference found more than ours: a loop of four steps, say. */
+static void an_output_of_declared_rows__is_refused(void **state) {
+    struct tare_batch_options options = of(TARE_BATCH_CONCRETE, "keep");
+    struct fixture f;
+    (void)state;
+    set_up(&f, tare_shape_make(1, -1));
+    f.out.edge = keep_positive(&f);
+    f.out.shape = tare_shape_make(2, 4, 1);
+    mini_fails(batch(&f, &options, 1), "output 'y' (node 'where') has 4 rows according to the signature, whatever");
+    tear_down(&f);
+}
+
+static void an_output_whose_rows_are_not_known__is_noted(void **state) {
+    struct tare_batch_options options = of(TARE_BATCH_CONCRETE, "keep");
+    struct fixture f;
+    (void)state;
+    set_up(&f, tare_shape_make(1, -1));
+    keep_positive(&f);
     mini_ok(batch(&f, &options, 1));
     assert_int_equal(f.result.n_notes, 1);
     assert_non_null(strstr(f.result.notes[0], "the number of rows of output 'y' (node 'where') is not known before it "
@@ -432,6 +448,7 @@ int main(void) {
         cmocka_unit_test(an_output_of_fixed_rows__is_refused_behind_an_unknown_rank),
         cmocka_unit_test(the_shape_of_an_input__is_refused_behind_an_unknown_rank),
         cmocka_unit_test(an_output_without_batched_input__is_refused_through_calls),
+        cmocka_unit_test(an_output_of_declared_rows__is_refused),
         cmocka_unit_test(an_output_whose_rows_are_not_known__is_noted),
         cmocka_unit_test(an_output_whose_columns_follow_the_batch__is_noted),
         cmocka_unit_test(computation_along_the_batch__is_a_warning),
