@@ -29,7 +29,8 @@ expect 2 "--signature and --function are mutually exclusive" "$tare" run "$model
 composite=$source_dir/tests/models/composite_outputs
 "$TARE_TEST_HELPERS/op_model" array "$work/rows.npy" "float[2,3] 1 0 0 0 2 3" || fail "array rows"
 "$tare" quantize "$composite" "$work/composite" --method weight_only --allow-unquantized --quiet 2>"$work/err" || fail "quantize: $(cat "$work/err")"
-for written in "$composite" "$work/composite"; do
+"$tare" convert "$composite" "$work/composite_placed" --quiet >"$work/out" 2>"$work/err" || fail "convert: $(cat "$work/err")"
+for written in "$composite" "$work/composite" "$work/composite_placed"; do
     "$tare" run "$written" --input "x=$work/rows.npy" >"$work/out" 2>"$work/err" || fail "composite outputs: $(cat "$work/err")"
     diff "$work/out" - >"$work/differs" <<'OUT' || fail "composite outputs of $written: $(cat "$work/differs")"
 dense float32[2,3] 2 1 1 1 3 4
