@@ -1,8 +1,9 @@
-/* Advice that the converter reports on the chosen TPU functions: TPU calls per request, and memory. */
+/* Advice that the converter reports on the chosen TPU functions: TPU calls per request, random numbers, and memory. */
 #include "convert/advice.h"
 #include "tpu/devices.h"
 #include "base/strbuf.h"
 #include "tpu/chips.h"
+#include "tpu/closure.h"
 
 #include <string.h>
 
@@ -170,6 +171,37 @@ static tare_status advise_on_devices(struct adviser *a) {
                                  count, count == 1 ? "" : "s", count == 1 ? "is" : "are", first->device, first->name));
 }
 
+/* ---- random numbers ---- */
+
+static bool draws(const struct tare_node *node) {
+    static const char *const ops[] = { "StatelessRandom", "StatelessTruncated", "StatelessMultinomial",
+                                       "StatelessParameterized" };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (strncmp(node->op, ops[i], strlen(ops[i])) == 0) return !strstr(node->op, "Get");
+    return false;
+}
+
+/* XLA has its own way from a seed to random numbers. */
+static tare_status advise_on_random(struct adviser *a) {
+    struct tare_conversion *out = a->conversion;
+    struct tare_graph **entries = TARE_NEW_ARRAY(a->arena, struct tare_graph *, out->n_placed + 1);
+    struct tare_tpu_closure closure;
+    if (!entries) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < out->n_placed; i++)
+        entries[i] = out->placed[i].replicated;
+    TARE_TRY(tare_tpu_closure(&closure, a->arena, entries, out->n_placed));
+    for (size_t i = 0; i < closure.count; i++)
+        for (size_t k = 0; k < closure.members[i].graph->n_nodes; k++) {
+            const struct tare_node *node = closure.members[i].graph->nodes[k];
+            if (node->dead || !draws(node)) continue;
+            return add(a, tare_arena_printf(a->arena,
+                                            "node '%s' (%s) draws random numbers on the TPU: from the same seed, XLA "
+                                            "draws others than TensorFlow's kernels, which tare run has, too",
+                                            node->name, node->op));
+        }
+    return TARE_OK;
+}
+
 tare_status tare_conversion_advise(struct tare_conversion *conversion, struct tare_arena *arena,
                                    const struct tare_graph_model *model, const struct tare_converter_options *options) {
     struct adviser a = { conversion, arena, model };
@@ -178,5 +210,6 @@ tare_status tare_conversion_advise(struct tare_conversion *conversion, struct ta
     TARE_TRY(advise_on_calls(&a));
     TARE_TRY(advise_on_sharding(&a, options));
     TARE_TRY(advise_on_devices(&a));
+    TARE_TRY(advise_on_random(&a));
     return advise_on_memory(&a);
 }

@@ -119,12 +119,28 @@ static void several_calls_a_request__are_advised_against(void **state) {
     tear_down(&f);
 }
 
+static void random_numbers__are_said_to_be_others(void **state) {
+    const int32_t two[] = { 2, 2 };
+    struct fixture f;
+    struct tare_edge random;
+    (void)state;
+    set_up(&f);
+    random = mini_node(f.f, "StatelessRandomUniform", "random", 2, mini_ints(f.f, "size", 2, two),
+                       mini_ints(f.f, "seed", 2, two));
+    tare_graph_set_return(f.f, 0, mini_node(f.f, "AddV2", "noisy", 2, f.f->returns[0].edge, random));
+    place(&f);
+    assert_int_equal(f.conversion.n_advice, 1);
+    assert_non_null(strstr(f.conversion.advice[0], "node 'random' (StatelessRandomUniform) draws random numbers"));
+    tear_down(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_captured_constant__moves_into_the_function),
         cmocka_unit_test(ops_whose_results_nothing_uses__do_not_matter),
         cmocka_unit_test(steps_and_changes__are_counted),
         cmocka_unit_test(several_calls_a_request__are_advised_against),
+        cmocka_unit_test(random_numbers__are_said_to_be_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
