@@ -52,6 +52,7 @@ struct tare_conversion {
     struct tare_tpu_split split;        /* the functions that were found or made, where the user named none */
     struct tare_tpu_stripped stripped;
     const char *bfloat16; /* a node that is bfloat16 already, for which the rest stays float32; NULL: there is none */
+    bool keeps_modules;   /* the filterlist names XlaCallModule, and the model has modules: all stays float32 */
     struct tare_bf16_kept_list kept;                    /* what stays float32 for the sake of exact values, and why */
     struct tare_pass_count counts[TARE_PIPELINE_STEPS]; /* changes made by the passes of convert/place.h, in order */
     size_t n_counts;

@@ -214,6 +214,13 @@ static bool uses_bfloat16(const struct tare_converter_options *options) {
     return options->bfloat16;
 }
 
+/* The ops of modules are ops like others by now, and modules are as a rule whole models. */
+static bool filters_modules(const struct tare_converter_options *options) {
+    for (size_t i = 0; i < options->n_float_ops; i++)
+        if (strcmp(options->float_ops[i], "XlaCallModule") == 0) return true;
+    return false;
+}
+
 /* With scope ALL, everything that signatures run. A model with bfloat16 of its own stays as its author made it, unless
  * the options request the optimization. */
 static tare_status to_bfloat16(struct tare_place *place, size_t *changes) {
@@ -231,6 +238,8 @@ static tare_status to_bfloat16(struct tare_place *place, size_t *changes) {
         .forget = tare_pipeline_forget,
     };
     size_t count = place->n_functions;
+    place->out->keeps_modules = place->model->n_modules && filters_modules(options);
+    if (place->out->keeps_modules) return TARE_OK;
     if (options->bfloat16_all) place->graphs[count++] = place->model->main;
     place->out->kept.arena = place->arena;
     TARE_TRY(tare_tpu_bfloat16(place->model, place->graphs, count, &bfloat16, &changes[0]));

@@ -175,10 +175,11 @@ static tare_status check_options(const struct set *set) {
     return TARE_OK;
 }
 
+/* A cast to bfloat16 and back is no computation in it. */
 static const struct tare_node *find_bfloat16(const struct tare_graph *graph) {
     for (size_t i = 0; i < graph->n_args + graph->n_nodes; i++) {
         const struct tare_node *node = i < graph->n_args ? graph->args[i] : graph->nodes[i - graph->n_args];
-        for (size_t k = 0; !node->dead && k < node->n_outputs; k++)
+        for (size_t k = 0; !node->dead && !tare_node_is(node, "Cast") && k < node->n_outputs; k++)
             if (tare_dtype_base(node->output_dtypes[k]) == TARE_DT_BFLOAT16) return node;
     }
     return NULL;

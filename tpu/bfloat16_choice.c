@@ -37,6 +37,15 @@ static bool is_bound_to_float(const struct tare_node *node) {
     return flags_of(node) & TARE_OP_FLOAT32 || begins_with(node->op, "_");
 }
 
+/* Interpolation weights, long sums and statistics: ops that stay float32 in the public converter (version 2), too,
+ * though their definitions allow bfloat16. Its other 32 are those of is_bound_to_float, touches_state, names_function
+ * and of definitions without bfloat16. */
+static bool computes_in_float(const struct tare_node *node) {
+    static const char *const ops[] = { "FusedBatchNormV3", "ResizeArea",         "ResizeBilinear",
+                                       "SparseMatMul",     "SparseSegmentSqrtN", NULL };
+    return tare_op_is_one_of(node->op, ops);
+}
+
 /* Moves or creates elements without arithmetic on them. */
 static bool is_flexible(const struct tare_node *node) {
     return flags_of(node) & (TARE_OP_MOVE | TARE_OP_CREATE) || strcmp(node->op, "Cast") == 0;
@@ -124,8 +133,8 @@ static enum tare_bf16_choice choose(const struct tare_bf16_job *job, const struc
     if (strcmp(node->op, "Const") == 0)
         return tare_node_type(node, "dtype", 0) == TARE_DT_FLOAT ? TARE_BF16_CONST : TARE_BF16_KEEP;
     if (node->def != builtin) return TARE_BF16_KEEP; /* a custom op knows the dtypes that it was made for */
-    if (names_function(node) || is_bound_to_float(node) || touches_state(node) || has_integer_operands(node) ||
-        draws_numbers(node))
+    if (names_function(node) || is_bound_to_float(node) || computes_in_float(node) || touches_state(node) ||
+        has_integer_operands(node) || draws_numbers(node))
         return TARE_BF16_KEEP;
     if (is_list_op(node) && !job->lists) return TARE_BF16_KEEP;
     if (!can_convert(node, &refuses) || refuses) return TARE_BF16_KEEP;

@@ -241,6 +241,10 @@ static void tell_notes(const struct tare_log *log, const struct tare_conversion 
                   "%s is bfloat16 already: all else stays float32, as with bfloat16_optimization: DISABLED "
                   "(skip_safety_checks: true in bfloat16_optimization_options converts it)",
                   conversion->bfloat16);
+    if (conversion->keeps_modules)
+        tare_note(log,
+                  "the filterlist names XlaCallModule: the computation of the model's modules stays float32, and all "
+                  "else, as with bfloat16_optimization: DISABLED");
     for (size_t i = 0; i < conversion->batching.n_notes; i++)
         tare_note(log, "%s", conversion->batching.notes[i]);
     for (size_t i = 0; i < conversion->n_advice; i++)

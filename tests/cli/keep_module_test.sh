@@ -28,6 +28,15 @@ expect 1 'plain: the model has no XlaCallModule op' "$tare" unwrap plain again
 absent again
 "$tare" unwrap "$mlp" plain --overwrite --quiet 2>err && [ ! -s err ] || fail "unwrap --overwrite --quiet: $(cat err)"
 
+# version 2 of the converter: a module in the filterlist keeps its dtype
+"$tare" convert "$mlp" filtered --converter_options_string='bfloat16_optimization_options { filterlist: "XlaCallModule" }' \
+    >/dev/null 2>err || fail "filterlist XlaCallModule: $(cat err)"
+grep -qF "the filterlist names XlaCallModule: the computation of the model's modules stays float32" err || fail "filterlist: $(cat err)"
+outputs filtered
+"$tare" diff mlp.out filtered.out >/dev/null || fail "filterlist XlaCallModule: other outputs"
+"$tare" convert "$mlp" rounded --quiet >/dev/null 2>err || fail "convert: $(cat err)"
+[ -n "$(count rounded Cast)" ] && [ -z "$(count filtered Cast)" ] || fail "casts: '$(count rounded Cast)' and '$(count filtered Cast)'"
+
 "$tare" convert "$mlp" kept --keep-module --quiet >/dev/null 2>err || fail "convert --keep-module: $(cat err)"
 [ "$(count kept XlaCallModule)" = 1 ] && [ "$(count kept TPUPartitionedCall)" = 1 ] || fail "kept: $("$tare" inspect kept --ops)"
 same_module kept || fail "the converted model has another module"

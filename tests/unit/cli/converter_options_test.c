@@ -197,7 +197,7 @@ static struct tare_edge through_bfloat16(struct tare_graph *f, struct tare_edge 
 static void existing_bfloat16__is_left_as_it_is_unless_the_options_say_more(void **state) {
     const char *path = model_of(through_bfloat16, false);
     (void)state;
-    seed_says(path, PLACE, "node 'narrow' (Cast) is bfloat16 already: all else stays float32");
+    seed_says(path, PLACE, "node 'relu' (Relu) is bfloat16 already: all else stays float32");
     seed_refuses(path, PLACE "bfloat16_optimization: ENABLED",
                  "is bfloat16 already: the bfloat16 optimization expects a float32 model");
     seed_converts(path, PLACE);
