@@ -331,7 +331,7 @@ static tare_status search_target(struct tare_compare_job *c) {
                                                                    : tare_workflow_compare_first_quantizing(c),
                                                     .known = &c->result,
                                                     .sensitivity_limit = options->sensitivity_limit };
-    TARE_TRY(tare_workflow_mixed_precision_run(&c->targeting, &task, NULL));
+    TARE_TRY(tare_workflow_mixed_precision_run(&c->targeting, &task));
     if (options->sensitivity) c->result.sensitivity = &c->targeting.sensitivity;
     c->result.target = &c->targeting.result;
     return TARE_OK;

@@ -119,12 +119,12 @@ static tare_status read_target(struct tare_target *out, const struct tare_mixed_
 }
 
 /* The sensitivity of the variant, then the steps to higher precisions. */
-static tare_status measure_steps(struct tare_mixed_precision *out, const struct targeting *t, bool measured) {
+static tare_status measure_steps(struct tare_mixed_precision *out, const struct targeting *t) {
     const struct tare_sensitivity_task sensitivity = { .evaluation = &t->evaluation,
                                                        .variant = t->task->variant,
                                                        .known = &t->comparison,
                                                        .limit = t->task->sensitivity_limit };
-    if (!measured) TARE_TRY(tare_sensitivity_measure(&out->sensitivity, &sensitivity));
+    TARE_TRY(tare_sensitivity_measure(&out->sensitivity, &sensitivity));
     return tare_workflow_precision_steps(&out->steps, &out->sensitivity, &sensitivity);
 }
 
@@ -141,7 +141,7 @@ static void end_progress(struct targeting *t) {
 }
 
 /* The float model, whose outputs serve all measurements, then the steps, then the mixes. */
-static tare_status search_mix(struct tare_mixed_precision *out, struct targeting *t, bool measured) {
+static tare_status search_mix(struct tare_mixed_precision *out, struct targeting *t) {
     struct tare_sensitivity_figures figures;
     struct tare_target target;
     struct tare_target_task search = {
@@ -155,7 +155,7 @@ static tare_status search_mix(struct tare_mixed_precision *out, struct targeting
     end_progress(t);
     TARE_TRY(status);
     TARE_TRY(read_target(&target, t->task->options, bytes));
-    TARE_TRY(measure_steps(out, t, measured));
+    TARE_TRY(measure_steps(out, t));
     search.float_score = figures.score;
     search.float_mae = figures.mae;
     search.measured = tare_measure_of(&t->comparison);
@@ -166,21 +166,16 @@ static tare_status search_mix(struct tare_mixed_precision *out, struct targeting
 }
 
 tare_status tare_workflow_mixed_precision_run(struct tare_mixed_precision *out,
-                                              const struct tare_mixed_precision_task *task,
-                                              struct tare_sensitivity *sensitivity) {
+                                              const struct tare_mixed_precision_task *task) {
     struct tare_record_store records = { 0 };
     struct targeting t = { .task = task, .steps = &out->steps, .evaluation = *task->evaluation };
     tare_status status;
     *out = (struct tare_mixed_precision){ .result = { .chosen = NULL } };
-    if (sensitivity) {
-        out->sensitivity = *sensitivity;
-        *sensitivity = (struct tare_sensitivity){ .count = 0 };
-    }
     if (!t.evaluation.records.records) {
         tare_record_store_fill(&records, &t.evaluation.records, TARE_RECORD_STORE_BYTES);
         t.evaluation.records.records = &records;
     }
-    status = search_mix(out, &t, sensitivity != NULL);
+    status = search_mix(out, &t);
     tare_comparison_free(&t.comparison);
     tare_record_store_free(&records);
     return status;

@@ -23,12 +23,10 @@ struct tare_mixed_precision {
     struct tare_target_result result;
 };
 
-/* Takes ownership of `sensitivity`, measured with the variant; NULL: measures it. Release `out` with
- * tare_workflow_mixed_precision_close, also after a failure. If no mix meets the target, returns TARE_OK with
- * result.chosen NULL. */
+/* Release `out` with tare_workflow_mixed_precision_close, also after a failure. If no mix meets the target, returns
+ * TARE_OK with result.chosen NULL. */
 tare_status tare_workflow_mixed_precision_run(struct tare_mixed_precision *out,
-                                              const struct tare_mixed_precision_task *task,
-                                              struct tare_sensitivity *sensitivity) TARE_WARN_UNUSED;
+                                              const struct tare_mixed_precision_task *task) TARE_WARN_UNUSED;
 void tare_workflow_mixed_precision_close(struct tare_mixed_precision *targeting);
 /* TARE_NOT_FOUND with the best value reached, if no mix meets the target. */
 tare_status tare_workflow_mixed_precision_check(const struct tare_mixed_precision *targeting) TARE_WARN_UNUSED;

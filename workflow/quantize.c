@@ -177,7 +177,7 @@ static tare_status search_target(struct tare_quantized *out, struct tare_arena *
     const struct tare_mixed_precision_task searching = {
         .options = target, .evaluation = evaluation, .variant = &variant, .sensitivity_limit = SENSITIVITY_RECORDS
     };
-    TARE_TRY(tare_workflow_mixed_precision_run(&out->targeting, &searching, NULL));
+    TARE_TRY(tare_workflow_mixed_precision_run(&out->targeting, &searching));
     TARE_TRY(tare_workflow_mixed_precision_check(&out->targeting));
     return tare_workflow_mixed_precision_apply(&out->plan, arena, &out->targeting);
 }

@@ -28,7 +28,7 @@ static void result_row(struct tare_report_table *table, const struct tare_job_re
     tare_report_table_share(table, 2, r->agreement);
     tare_report_table_db(table, r->sqnr_db);
     tare_report_table_number(table, "%.3f", megabytes(r->size_bytes));
-    tare_report_table_bar(table, 0,
+    tare_report_table_bar(table,
                           r->size_bytes && r->float_bytes ? (double)r->size_bytes / (double)r->float_bytes : NAN);
     tare_report_table_number(table, "%.0f", megabytes(r->peak_bytes));
     tare_report_table_cell(table, "%.2f", r->seconds);

@@ -67,7 +67,7 @@ static void draw_histogram(struct tare_strbuf *out, const struct tare_calibratio
     tare_strbuf_free(&description);
     for (int decade = 0; decade <= decades; decade += step)
         tare_plot_grid_line(out, &plot, decade + 0.3);
-    tare_plot_columns(out, &plot, t->plot_low, t->plot_high, heights, TARE_CALIBRATION_REPORT_COLUMNS, "bar");
+    tare_plot_columns(out, &plot, t->plot_low, t->plot_high, heights, TARE_CALIBRATION_REPORT_COLUMNS);
     draw_thresholds(out, &plot, report, t);
     tare_plot_letters(out);
     tare_plot_ticks(out, &plot, "", NULL);

@@ -134,7 +134,7 @@ static void put_difference(struct tare_report_table *table, const struct tare_co
     double difference, low, high;
     tare_measure_difference(&difference, &low, &high, measure, cell->metrics, &cell->comparison->rows->outputs[at]);
     if (is_float(cell) || measure->kind == TARE_MEASURE_SQNR || isnan(difference))
-        tare_report_table_skip(table, 1);
+        tare_report_table_skip(table);
     else
         tare_report_table_cell(table, *measure->unit ? "%+.2f %s" : "%+.3g %s", difference,
                                low > 0 || high < 0 ? "*" : " ");
@@ -152,7 +152,7 @@ static void put_top1_interval(struct tare_report_table *table, const struct tare
     if (cell->metrics->labelled)
         tare_report_table_cell(table, "%.1f – %.1f", 100 * top1_low(cell), 100 * top1_high(cell));
     else
-        tare_report_table_skip(table, 1);
+        tare_report_table_skip(table);
 }
 
 static void put_sqnr(struct tare_report_table *table, const struct tare_comparison_cell *cell) {
@@ -172,7 +172,7 @@ static void put_quantized(struct tare_report_table *table, const struct tare_com
         tare_report_table_cell(table, "%lld of %lld", (long long)cell->row->quantized,
                                (long long)cell->row->quantizable);
     else
-        tare_report_table_skip(table, 1);
+        tare_report_table_skip(table);
 }
 
 static void put_front(struct tare_report_table *table, const struct tare_comparison_cell *cell) {

@@ -204,7 +204,7 @@ static void draw_channels(const struct picture *p, const struct tare_explanation
          widest);
     tare_strbuf_puts(p->out, "<dd class=\"channels\">");
     tare_plot_begin(p->out, &plot, "range of each channel of the weight, as a share of the widest");
-    tare_plot_columns(p->out, &plot, 0, 1, heights, count, "bar");
+    tare_plot_columns(p->out, &plot, 0, 1, heights, count);
     tare_plot_letters(p->out);
     tare_plot_end(p->out);
     tare_strbuf_puts(p->out, "</dd>\n");

@@ -113,7 +113,7 @@ void tare_plot_grid(struct tare_strbuf *out, const struct tare_plot *plot);
 void tare_plot_grid_line(struct tare_strbuf *out, const struct tare_plot *plot, double y);
 /* `count` columns of equal width from x_low to x_high, based on y_low. */
 void tare_plot_columns(struct tare_strbuf *out, const struct tare_plot *plot, double x_low, double x_high,
-                       const double *heights, size_t count, const char *style_class);
+                       const double *heights, size_t count);
 void tare_plot_bar(struct tare_strbuf *out, const struct tare_plot *plot, double x0, double x1, double y0, double y1,
                    const char *style_class);
 void tare_plot_line(struct tare_strbuf *out, const struct tare_plot *plot, double x0, double y0, double x1, double y1,

@@ -37,9 +37,9 @@ void tare_plot_grid_line(struct tare_strbuf *out, const struct tare_plot *plot, 
 }
 
 void tare_plot_columns(struct tare_strbuf *out, const struct tare_plot *plot, double x_low, double x_high,
-                       const double *heights, size_t count, const char *style_class) {
+                       const double *heights, size_t count) {
     double floor_y = y_of(plot, plot->y_low);
-    tare_strbuf_printf(out, "<path class=\"fill %s\" d=\"M%.1f %.1f", style_class, x_of(plot, x_low), floor_y);
+    tare_strbuf_printf(out, "<path class=\"fill bar\" d=\"M%.1f %.1f", x_of(plot, x_low), floor_y);
     for (size_t i = 0; i < count; i++)
         tare_strbuf_printf(out, "V%.1fH%.1f", y_of(plot, heights[i]),
                            x_of(plot, x_low + (x_high - x_low) * (double)(i + 1) / (double)count));

@@ -97,22 +97,21 @@ void tare_report_table_link(struct tare_report_table *table, const char *path, c
     table->failed |= !cell->text || (path && !cell->path);
 }
 
-void tare_report_table_skip(struct tare_report_table *table, int count) {
-    for (int i = 0; i < count; i++)
-        (void)next_cell(table);
+void tare_report_table_skip(struct tare_report_table *table) {
+    (void)next_cell(table);
 }
 
 void tare_report_table_text(struct tare_report_table *table, const char *text) {
     if (text)
         tare_report_table_cell(table, "%s", text);
     else
-        tare_report_table_skip(table, 1);
+        tare_report_table_skip(table);
 }
 
 void tare_report_table_number(struct tare_report_table *table, const char *format, double value) {
     char text[64];
     if (isnan(value)) {
-        tare_report_table_skip(table, 1);
+        tare_report_table_skip(table);
         return;
     }
     tare_format(text, sizeof text, format, value);
@@ -122,15 +121,15 @@ void tare_report_table_number(struct tare_report_table *table, const char *forma
 /* Pages have a space before the percent sign; terminals save the column. */
 void tare_report_table_share(struct tare_report_table *table, int decimals, double share) {
     if (isnan(share))
-        tare_report_table_skip(table, 1);
+        tare_report_table_skip(table);
     else
         tare_report_table_cell(table, "%.*f%s%%", decimals, 100 * share,
                                table && table->form == TARE_IN_PAGE ? " " : "");
 }
 
-void tare_report_table_bar(struct tare_report_table *table, int decimals, double share) {
+void tare_report_table_bar(struct tare_report_table *table, double share) {
     const size_t at = table ? table->next : 0;
-    tare_report_table_share(table, decimals, share);
+    tare_report_table_share(table, 0, share);
     if (!table || table->failed || !table->n_rows || at >= table->n_columns) return;
     struct cell *cell = &table->cells[(table->n_rows - 1) * table->n_columns + at];
     cell->kind = BAR;

@@ -31,8 +31,8 @@ void tare_report_table_fit(struct tare_report_table *table, size_t width);
 /* Begins a row; cells are filled from the left, including those of the other form. */
 void tare_report_table_row(struct tare_report_table *table);
 void tare_report_table_cell(struct tare_report_table *table, const char *format, ...) TARE_PRINTF(2, 3);
-/* Leaves the next `count` cells empty (printed as a dash). */
-void tare_report_table_skip(struct tare_report_table *table, int count);
+/* Leaves the next cell empty (printed as a dash). */
+void tare_report_table_skip(struct tare_report_table *table);
 /* Text, a number by a format with one double, a share as a percentage, decibels ("exact" and "none" for infinities).
  * NULL and NaN are empty cells. */
 void tare_report_table_text(struct tare_report_table *table, const char *text);
@@ -43,7 +43,7 @@ void tare_report_table_db(struct tare_report_table *table, double db);
 void tare_report_table_link(struct tare_report_table *table, const char *path, const char *text);
 /* In a page, the text follows the marker of a series, and the percentage follows a bar of that length. */
 void tare_report_table_series(struct tare_report_table *table, int series, const char *text);
-void tare_report_table_bar(struct tare_report_table *table, int decimals, double share);
+void tare_report_table_bar(struct tare_report_table *table, double share);
 /* Decibels after a bar that is longer for more noise: full at 0 dB, empty from 60 dB. */
 void tare_report_table_db_bar(struct tare_report_table *table, double db);
 /* Appends the table unless it has no rows, and frees it. */

@@ -26,9 +26,9 @@ static void put(struct tare_strbuf *out, enum tare_report_form form) {
         tare_report_table_text(table, "static");
         tare_report_table_series(table, 3, "static mse");
         tare_report_table_share(table, 2, shares[i]);
-        tare_report_table_skip(table, 1);
+        tare_report_table_skip(table);
         tare_report_table_db(table, decibels[i]);
-        tare_report_table_bar(table, 0, i ? 0.333 : 1);
+        tare_report_table_bar(table, i ? 0.333 : 1);
         tare_report_table_cell(table, "beyond the last column");
     }
     tare_report_table_end(out, table);
@@ -78,7 +78,7 @@ static void memory__that_is_not_there_shows_in_the_buffer(void **state) {
     struct tare_strbuf out = { 0 };
     tare_report_table_row(NULL);
     tare_report_table_cell(NULL, "%d", 1);
-    tare_report_table_bar(NULL, 0, 0.5);
+    tare_report_table_bar(NULL, 0.5);
     tare_report_table_end(&out, NULL);
     assert_true(out.failed);
     tare_strbuf_free(&out);
