@@ -67,10 +67,25 @@ static tare_status set_attr(struct tare_node *node, struct tare_opspec_memory *m
     return tare_node_copy_attrs(node, &from);
 }
 
+/* N of one list of inputs "N * T" follows from the number of shapes, whatever their dtypes. */
+static tare_status infer_number(struct tare_node *node, size_t count) {
+    const struct tare_op_def *def = node->def;
+    const char *number = NULL;
+    size_t lists = 0, single = 0;
+    for (size_t i = 0; i < def->n_inputs; i++) {
+        if (def->inputs[i].type_list_attr) return TARE_OK;
+        if (number && def->inputs[i].number_attr && strcmp(number, def->inputs[i].number_attr) != 0) return TARE_OK;
+        if (def->inputs[i].number_attr) number = def->inputs[i].number_attr, lists++;
+        single += !def->inputs[i].number_attr;
+    }
+    if (!number || tare_node_find_attr(node, number) || count < single || (count - single) % lists) return TARE_OK;
+    return tare_node_set_int(node, number, (int64_t)((count - single) / lists));
+}
+
 /* Attributes follow from the dtypes if all inputs state theirs; otherwise defaults and --attr decide. */
 static tare_status infer_attrs(struct tare_node *node, const int *stated, size_t count) {
     for (size_t i = 0; i < count; i++)
-        if (!stated[i]) return TARE_OK;
+        if (!stated[i]) return infer_number(node, count);
     return tare_opdef_set_attrs_for(node, stated, count);
 }
 

@@ -113,6 +113,10 @@ expect 1 "no_entry.so: is not a library of ops" "$tare" ops --plugin "$plugins/n
 # attributes follow from dtypes in --shape
 [ "$("$tare" ops MatMul --shape 'float[?,3]' --shape 'float[3,5]')" = "product float32 [?,5]" ] || fail "T from --shape"
 [ "$("$tare" ops AddN --shape 'int32[2]' --shape 'int32[?]' --shape 'int32[2]')" = "sum int32 [2]" ] || fail "N and T from --shape"
+[ "$("$tare" ops AddN --shape '[2]' --shape '[?]' --attr T=float)" = "sum float32 [2]" ] || fail "N from the number of shapes"
+[ "$("$tare" ops ConcatV2 --shape '[2,3]' --shape '[2,5]' --shape '[]' --attr T=float)" = "output float32 [?,?]" ] ||
+    fail "N beside a single input: $("$tare" ops ConcatV2 --shape '[2,3]' --shape '[2,5]' --shape '[]' --attr T=float 2>&1)"
+expect 2 "2 input shapes (expected 3, one --shape per input)" "$tare" ops AddN --shape '[2]' --shape '[2]' --attr T=float --attr N=3
 expect 2 "option '--shape': input 1 is int32 (expected float32)" "$tare" ops MatMul --shape 'float[?,3]' --shape 'int32[3,5]'
 expect 2 "option '--shape': 'flot' is not a dtype (expected, for example, float[2,?])" "$tare" ops MatMul --shape 'flot[2]' --shape '[2]'
 
