@@ -41,11 +41,23 @@ static struct tare_graph **graphs_of(struct tare_arena *arena, const struct tare
     return graphs;
 }
 
+/* A TensorFlow 1 model has no functions to place, no aliases, and no functions that must be kept. */
+static tare_status refuse_tf1(const struct tare_graph_model *model, const struct tare_converter_options *options) {
+    if (!places_functions(options) || (model->n_functions && !tare_saved_model_is_tf1(model))) return TARE_OK;
+    return TARE_FAIL(
+        TARE_UNSUPPORTED,
+        "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to "
+        "TensorFlow 2 (this one has %s: load it in TensorFlow 2, wrap what it computes in a tf.function of a "
+        "tf.Module, and export that with a function alias)",
+        model->n_functions ? "no object graph" : "no functions to place on the TPU");
+}
+
 tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena *arena,
                                  const struct tare_graph_model *model, const struct tare_converter_options *options) {
     struct tare_tpu_function *functions;
     struct tare_graph **graphs;
     size_t count;
+    TARE_TRY(refuse_tf1(model, options));
     TARE_TRY(tare_tpu_find_functions(&functions, &count, arena, model, options->functions, options->n_functions));
     graphs = graphs_of(arena, functions, count);
     if (!graphs) return TARE_NO_MEMORY;
@@ -54,17 +66,10 @@ tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena 
 
 /* ---- before placement ---- */
 
-/* A TensorFlow 1 model has no functions to place, and no functions that must be kept. */
 static tare_status check_model(struct tare_place *place, size_t *changes) {
     const struct tare_graph_model *model = place->model;
     (void)changes;
-    if (places_functions(place->options) && (!model->n_functions || tare_saved_model_is_tf1(model)))
-        return TARE_FAIL(
-            TARE_UNSUPPORTED,
-            "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to "
-            "TensorFlow 2 (this one has %s: load it in TensorFlow 2, wrap what it computes in a tf.function of a "
-            "tf.Module, and export that with a function alias)",
-            model->n_functions ? "no object graph" : "no functions to place on the TPU");
+    TARE_TRY(refuse_tf1(model, place->options));
     return tare_tpu_detect_converted(&place->out->existing, place->arena, model);
 }
 

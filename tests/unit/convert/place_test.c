@@ -134,6 +134,26 @@ static void random_numbers__are_said_to_be_others(void **state) {
     tear_down(&f);
 }
 
+/* Whatever names the functions: the model has none. */
+static void a_tensorflow_1_model__is_named_as_such(void **state) {
+    static const struct tare_tpu_choice choices[] = { { TARE_TPU_BY_ALIAS, "tpu_func", false },
+                                                      { TARE_TPU_BY_JIT, NULL, false },
+                                                      { TARE_TPU_BY_SIGNATURE, "serving_default", false } };
+    struct tare_graph_model *model = mini_model_new();
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct tare_tpu_choice choice = choices[i];
+        const struct tare_converter_options options = { .functions = &choice, .n_functions = 1 };
+        struct tare_arena arena = { 0 };
+        struct tare_tpu_memory memory;
+        mini_fails(tare_pipeline_memory(&memory, &arena, model, &options),
+                   "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to "
+                   "TensorFlow 2 (this one has no functions to place on the TPU: ");
+        tare_arena_free(&arena);
+    }
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_captured_constant__moves_into_the_function),
@@ -141,6 +161,7 @@ int main(void) {
         cmocka_unit_test(steps_and_changes__are_counted),
         cmocka_unit_test(several_calls_a_request__are_advised_against),
         cmocka_unit_test(random_numbers__are_said_to_be_others),
+        cmocka_unit_test(a_tensorflow_1_model__is_named_as_such),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
