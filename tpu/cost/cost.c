@@ -288,7 +288,8 @@ static tare_status count_call(struct counter *counter, struct tare_cost_share *w
 }
 
 /* Open dimensions of a function's arguments are closed first, so that the shapes computed from them are known. Where
- * that contradicts the graph (a loop whose tensors grow), shapes stay open. */
+ * that contradicts the graph (a loop whose tensors grow), shapes stay open; where what was closed outside does (one row
+ * split, so no row, for one row of values), those of the arguments are forgotten. */
 static tare_status infer_graph(struct tare_shape ***shapes, const struct counter *counter,
                                const struct tare_graph *graph, struct tare_shape *arg_shapes) {
     const struct tare_shape **handles = tare_bindings_handles(counter->bindings, counter->arena, graph);
@@ -307,6 +308,12 @@ static tare_status infer_graph(struct tare_shape ***shapes, const struct counter
         return TARE_OK;
     }
     TARE_TRY(tare_error_dismiss(status));
+    const tare_status open =
+        tare_graph_infer_shapes_with(counter->inference, shapes, counter->arena, graph, arg_shapes, handles);
+    if (open == TARE_OK) return TARE_OK;
+    TARE_TRY(tare_error_dismiss(open));
+    for (size_t i = 0; i < graph->n_args; i++)
+        arg_shapes[i] = tare_shape_unknown();
     return tare_graph_infer_shapes_with(counter->inference, shapes, counter->arena, graph, arg_shapes, handles);
 }
 

@@ -244,6 +244,48 @@ static void functions_of_one_alias__get_a_line_each(void **state) {
     tear_down(&f);
 }
 
+/* Row splits are one more than rows: a batch of one of each means no row, which the rows of x contradict in the loop.
+ */
+static void sizes_that_contradict_each_other__are_left_open(void **state) {
+    const int32_t one = 1, rest = -1;
+    struct tare_cost_report report;
+    struct tare_graph *outer, *condition, *body;
+    struct tare_edge i, x, rows, again;
+    struct tare_node *loop;
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    condition = tare_model_add_function(f.model, "condition");
+    i = mini_arg(condition, "i", TARE_DT_INT32);
+    mini_arg(condition, "x", TARE_DT_FLOAT);
+    mini_arg(condition, "rows", TARE_DT_INT32);
+    mini_return(condition, "more", mini_node(condition, "Less", "less", 2, i, mini_int(condition, "limit", 3)));
+    body = tare_model_add_function(f.model, "body");
+    i = mini_arg(body, "i", TARE_DT_INT32);
+    x = mini_arg(body, "x", TARE_DT_FLOAT);
+    rows = mini_arg(body, "rows", TARE_DT_INT32);
+    mini_return(body, "i", mini_node(body, "AddV2", "next", 2, i, mini_int(body, "one", 1)));
+    mini_return(body, "x",
+                mini_node(body, "Select", "select", 3, mini_node(body, "Greater", "left", 2, rows, i), x, x));
+    mini_return(body, "rows", rows);
+    outer = tare_model_add_function(f.model, "outer");
+    x = mini_arg(outer, "x", TARE_DT_FLOAT);
+    rows = mini_node(outer, "Slice", "rest", 3, mini_arg(outer, "splits", TARE_DT_INT32),
+                     mini_ints(outer, "one", 1, &one), mini_ints(outer, "all", 1, &rest));
+    loop = mini_open(outer, "StatelessWhile", "loop", 3, mini_int(outer, "zero", 0), x, rows);
+    mini_ok(tare_node_set_func(loop, "cond", "condition"));
+    mini_ok(tare_node_set_func(loop, "body", "body"));
+    mini_ok(tare_node_set_type_list(loop, "T", (int[]){ TARE_DT_INT32, TARE_DT_FLOAT, TARE_DT_INT32 }, 3));
+    mini_return(outer, "y", mini_output(mini_done(loop), 1));
+    again = mini_placeholder(f.model->main, "splits", TARE_DT_INT32);
+    f.out.edge = mini_call(f.model->main, "PartitionedCall", "outer", outer, 2, f.in.edge, again);
+    const struct tare_shape open = tare_shape_make(1, -1);
+    mini_ok(tare_node_set_shape(again.node, "shape", &open));
+    mini_ok(tare_cost_report(&report, &f.arena, f.model, NULL, 0, 1));
+    assert_int_equal(report.n_functions, 0);
+    tear_down(&f);
+}
+
 /* Nothing was placed now: the computation is found by its TPUPartitionedCall. */
 static void a_computation_that_was_there__gets_a_line_too(void **state) {
     struct tare_cost_report report;
@@ -307,6 +349,7 @@ int main(void) {
         cmocka_unit_test(a_placed_function__gets_a_line_with_work_and_traffic),
         cmocka_unit_test(an_elementwise_op_after_a_product__costs_no_time),
         cmocka_unit_test(functions_of_one_alias__get_a_line_each),
+        cmocka_unit_test(sizes_that_contradict_each_other__are_left_open),
         cmocka_unit_test(a_computation_that_was_there__gets_a_line_too),
         cmocka_unit_test(memory__is_variables_and_the_most_alive),
         cmocka_unit_test(memory__of_a_tensor_ends_with_its_last_user),
