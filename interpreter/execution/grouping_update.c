@@ -11,9 +11,6 @@
 #include "interpreter/execution/grouping_binding.h"
 
 #include <string.h>
-#if TARE_KERNELS_X86
-#include <immintrin.h>
-#endif
 
 enum { LANE = 4 };
 
@@ -125,49 +122,27 @@ void tare_group_find_update(struct tare_group_binding *binding, const struct tar
 
 /* ---- updating ---- */
 
-#if TARE_KERNELS_X86
-/* Return how many elements were computed: whole vectors. */
-static TARE_TARGET_AVX2 int64_t scale_ints_avx2(int32_t *to, const int32_t *constant, int32_t value, int64_t count) {
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(constant + i));
-        _mm256_storeu_si256((__m256i *)(void *)(to + i), _mm256_mullo_epi32(x, _mm256_set1_epi32(value)));
+#define FORM(level, target)                                                                                            \
+    static target void scale_ints_##level(int32_t *to, const int32_t *constant, uint32_t value, int64_t count) {       \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            to[i] = (int32_t)((uint32_t)constant[i] * value);                                                          \
+    }                                                                                                                  \
+    static target void scale_floats_##level(float *to, const float *constant, float value, int64_t count) {            \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            to[i] = constant[i] * value;                                                                               \
     }
-    return i;
-}
-static TARE_TARGET_AVX2 int64_t scale_floats_avx2(float *to, const float *constant, float value, int64_t count) {
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8)
-        _mm256_storeu_ps(to + i, _mm256_mul_ps(_mm256_loadu_ps(constant + i), _mm256_set1_ps(value)));
-    return i;
-}
-#endif
-
-static void scale_ints(int32_t *to, const int32_t *constant, uint32_t value, int64_t count) {
-    int64_t i = 0;
-#if TARE_KERNELS_X86
-    if (tare_cpu_level() >= TARE_CPU_AVX2) i = scale_ints_avx2(to, constant, (int32_t)value, count);
-#endif
-    for (; i < count; i++)
-        to[i] = (int32_t)((uint32_t)constant[i] * value);
-}
-static void scale_floats(float *to, const float *constant, float value, int64_t count) {
-    int64_t i = 0;
-#if TARE_KERNELS_X86
-    if (tare_cpu_level() >= TARE_CPU_AVX2) i = scale_floats_avx2(to, constant, value, count);
-#endif
-    for (; i < count; i++)
-        to[i] = constant[i] * value;
-}
+TARE_EVERY_FORM(FORM)
+#undef FORM
 
 static void run_factor(const struct tare_group_factor *factor, const struct tare_bound_expression *bound) {
     const int64_t count = bound->columns + TARE_EXPRESSION_LANES;
     const void *value = bound->operands[factor->value].data;
+    const enum tare_cpu_level level = tare_cpu_level();
+    const uint32_t bits = *(const uint32_t *)value, times = factor->is_negated ? 0u - bits : bits;
     if (factor->is_float)
-        scale_floats(factor->to, factor->constant, *(const float *)value, count);
+        TARE_FORM(level, scale_floats)(factor->to, factor->constant, *(const float *)value, count);
     else
-        scale_ints(factor->to, factor->constant,
-                   factor->is_negated ? 0u - *(const uint32_t *)value : *(const uint32_t *)value, count);
+        TARE_FORM(level, scale_ints)(factor->to, factor->constant, times, count);
 }
 
 bool tare_group_update(struct tare_group_binding *binding) {

@@ -14,7 +14,7 @@
 #endif
 
 enum { N_LEVELS = TARE_CPU_AMX + 1 };
-static const char *const level_names[N_LEVELS] = { "plain", "avx2", "avx_vnni", "avx512", "vnni", "amx" };
+static const char *const level_names[N_LEVELS] = { "plain", "neon", "avx2", "avx_vnni", "avx512", "vnni", "amx" };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool on_machine[N_LEVELS];
@@ -51,6 +51,9 @@ static bool request_tiles(void) {
 
 static void find_levels_of_machine(void) {
     on_machine[TARE_CPU_PLAIN] = true;
+#if defined(__aarch64__)
+    on_machine[TARE_CPU_NEON] = true; /* part of the baseline */
+#endif
 #if TARE_KERNELS_X86
     __builtin_cpu_init();
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");

@@ -1,5 +1,6 @@
-/* CPU dispatch of the fast kernels. The library is built for the x86-64 baseline; kernels for other instruction sets
- * have target attributes and are selected here at run time. Every variant of a kernel computes the same bits. */
+/* CPU dispatch of the fast kernels. The library is built for the baseline of x86-64 or arm64; kernels for other
+ * instruction sets have target attributes and are selected here at run time. Every variant of a kernel computes the
+ * same bits. */
 #ifndef TARE_INTERPRETER_KERNELS_CPU_H
 #define TARE_INTERPRETER_KERNELS_CPU_H
 
@@ -11,6 +12,7 @@ struct tare_strbuf;
  * AVX-512 may lack it. Kernels that use it are chosen with `level == TARE_CPU_AVX_VNNI`, all others with `level >=`. */
 enum tare_cpu_level {
     TARE_CPU_PLAIN,    /* portable C */
+    TARE_CPU_NEON,     /* arm64; the others are x86-64's */
     TARE_CPU_AVX2,     /* AVX2 and FMA */
     TARE_CPU_AVX_VNNI, /* AVX2, FMA and AVX-VNNI: vpdpbusd and vpdpwssd of 256 bits */
     TARE_CPU_AVX512,   /* F, BW, VL, DQ */
@@ -42,6 +44,20 @@ void tare_cpu_put_level_names(struct tare_strbuf *out);
 #define TARE_TARGET_VNNI __attribute__((target("avx2,fma,prfchw,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 #else
 #define TARE_KERNELS_X86 0
+#endif
+
+/* Loops that the compiler vectorizes, written once: FORM(suffix, target) defines a function name_suffix with the
+ * attribute `target`, and TARE_FORM(level, name) is that of a level. On arm64 the baseline has the vectors of NEON. */
+#if TARE_KERNELS_X86
+#define TARE_EVERY_FORM(FORM)                                                                                          \
+    FORM(plain, )                                                                                                      \
+    FORM(avx2, TARE_TARGET_AVX2)                                                                                       \
+    FORM(avx512, TARE_TARGET_AVX512)
+#define TARE_FORM(level, name)                                                                                         \
+    ((level) >= TARE_CPU_AVX512 ? name##_avx512 : (level) >= TARE_CPU_AVX2 ? name##_avx2 : name##_plain)
+#else
+#define TARE_EVERY_FORM(FORM) FORM(plain, )
+#define TARE_FORM(level, name) ((void)(level), name##_plain)
 #endif
 
 /* Loops over registers must be fully unrolled; otherwise the accumulators are spilled to memory. clang optimizes an

@@ -2,6 +2,7 @@
  * before rounding. Written without branches, so that the compiler makes vector code of any width from one body; built
  * with -O3 -fno-trapping-math, which changes no result. */
 #include "interpreter/kernels/elementary.h"
+#include "interpreter/kernels/elementary_steps.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,19 +21,28 @@ TARE_ALWAYS_INLINE float power_of_two(int32_t exponent) {
 #define EXP_LOG_HIGH 0x1.63p-1f /* nine bits: k times it is exact */
 #define EXP_LOG_LOW -0x1.bd0106p-13f
 
-/* factor * 2^k exp(r), k in the low bits of `shifted` */
-TARE_ALWAYS_INLINE float exp_reduced(float r, float shifted, float factor) {
+/* exp(r) - 1 */
+TARE_ALWAYS_INLINE float expm1_reduced(float r) {
     float p = 0x1.9f081p-13f;
     p = p * r + 0x1.6d8dbp-10f;
     p = p * r + 0x1.111272p-7f;
     p = p * r + 0x1.55548ep-5f;
     p = p * r + 0x1.555554p-3f;
     p = p * r + 0.5f;
-    const float y = (1.0f + (r + r * r * p)) * factor;
+    return r + r * r * p;
+}
+
+/* The low nine bits with their sign. */
+TARE_ALWAYS_INLINE int32_t low_bits(float shifted) {
     uint32_t bits;
     memcpy(&bits, &shifted, sizeof bits);
-    const int32_t whole = (int32_t)(((bits & 0x1ffu) ^ 0x100u) - 0x100u); /* low nine bits with their sign */
-    const int32_t half = whole >> 1;
+    return (int32_t)(((bits & 0x1ffu) ^ 0x100u) - 0x100u);
+}
+
+/* factor * 2^k exp(r), k in the low bits of `shifted` */
+TARE_ALWAYS_INLINE float exp_reduced(float r, float shifted, float factor) {
+    const float y = (1.0f + expm1_reduced(r)) * factor;
+    const int32_t whole = low_bits(shifted), half = whole >> 1;
     return y * power_of_two(half) * power_of_two(whole - half);
 }
 
@@ -44,6 +54,32 @@ TARE_ALWAYS_INLINE float exp_one(float x) {
     float r = t - k * EXP_LOG_HIGH;
     r = r - k * EXP_LOG_LOW;
     return exp_reduced(r, shifted, 1.0f);
+}
+
+/* 2^k (exp(r) - 1) + (2^k - 1), by 2^(k - 1), as 2^128 is not a float. */
+TARE_ALWAYS_INLINE float expm1_one(float x) {
+    float t = x > 89.0f ? 89.0f : x;
+    t = t < -20.0f ? -20.0f : t;
+    const float shifted = t * EXP_PER_LOG + EXP_MAGIC;
+    const float k = shifted - EXP_MAGIC;
+    float r = t - k * EXP_LOG_HIGH;
+    r = r - k * EXP_LOG_LOW;
+    const float scale = power_of_two(low_bits(shifted) - 1);
+    return copysignf(2.0f * (scale * expm1_reduced(r) + (scale - 0.5f)), x);
+}
+
+TARE_ALWAYS_INLINE float log_one(float x) {
+    const float y = (float)tare_log_steps(x > 0.0f ? (double)x : 1.0);
+    const float low = x == 0.0f ? -INFINITY : NAN;
+    return x > 0.0f ? x < INFINITY ? y : x : low;
+}
+
+/* The digits that 1 + x loses are added to the logarithm. */
+TARE_ALWAYS_INLINE float log1p_one(float x) {
+    const double z = (double)(x > -1.0f ? x : 0.0f), sum = 1.0 + z;
+    const float y = (float)(tare_log_steps(sum) + (z - (sum - 1.0)) / sum);
+    const float low = x == -1.0f ? -INFINITY : NAN;
+    return x > -1.0f ? x < INFINITY ? copysignf(y, x) : x : low;
 }
 
 TARE_ALWAYS_INLINE float tanh_one(float x) {
@@ -132,52 +168,38 @@ TARE_ALWAYS_INLINE float erfc_one(float x) {
     }
 #define LOOPS(level, target)                                                                                           \
     LOOP(exp_##level, exp_one, target)                                                                                 \
+    LOOP(expm1_##level, expm1_one, target)                                                                             \
+    LOOP(log_##level, log_one, target)                                                                                 \
+    LOOP(log1p_##level, log1p_one, target)                                                                             \
     LOOP(tanh_##level, tanh_one, target)                                                                               \
     LOOP(sigmoid_##level, sigmoid_one, target)                                                                         \
     LOOP(erf_##level, erf_one, target)                                                                                 \
     LOOP(erfc_##level, erfc_one, target)                                                                               \
-    static void (*const level##_loops[])(float *, const float *, int64_t) = {                                          \
-        [TARE_ELEMENTARY_EXP] = exp_##level,         [TARE_ELEMENTARY_TANH] = tanh_##level,                            \
-        [TARE_ELEMENTARY_SIGMOID] = sigmoid_##level, [TARE_ELEMENTARY_ERF] = erf_##level,                              \
-        [TARE_ELEMENTARY_ERFC] = erfc_##level,                                                                         \
+    static void (*const loops_##level[])(float *, const float *, int64_t) = {                                          \
+        [TARE_ELEMENTARY_EXP] = exp_##level,   [TARE_ELEMENTARY_EXPM1] = expm1_##level,                                \
+        [TARE_ELEMENTARY_LOG] = log_##level,   [TARE_ELEMENTARY_LOG1P] = log1p_##level,                                \
+        [TARE_ELEMENTARY_TANH] = tanh_##level, [TARE_ELEMENTARY_SIGMOID] = sigmoid_##level,                            \
+        [TARE_ELEMENTARY_ERF] = erf_##level,   [TARE_ELEMENTARY_ERFC] = erfc_##level,                                  \
     };
 
-LOOPS(plain, )
-#if TARE_KERNELS_X86
-LOOPS(avx2, TARE_TARGET_AVX2)
-LOOPS(avx512, TARE_TARGET_AVX512)
-#endif
+TARE_EVERY_FORM(LOOPS)
 #undef LOOPS
 #undef LOOP
 
 void tare_elementary_at(enum tare_cpu_level level, enum tare_elementary function, float *to, const float *from,
                         int64_t count) {
-#if TARE_KERNELS_X86
-    if (level >= TARE_CPU_AVX512) {
-        avx512_loops[function](to, from, count);
-        return;
-    }
-    if (level >= TARE_CPU_AVX2) {
-        avx2_loops[function](to, from, count);
-        return;
-    }
-#endif
-    (void)level;
-    plain_loops[function](to, from, count);
+    TARE_FORM(level, loops)[function](to, from, count);
 }
 
-void tare_exp_floats(float *to, const float *from, int64_t count) {
-    tare_elementary_at(tare_cpu_level(), TARE_ELEMENTARY_EXP, to, from, count);
-}
-void tare_tanh_floats(float *to, const float *from, int64_t count) {
-    tare_elementary_at(tare_cpu_level(), TARE_ELEMENTARY_TANH, to, from, count);
-}
-void tare_sigmoid_floats(float *to, const float *from, int64_t count) {
-    tare_elementary_at(tare_cpu_level(), TARE_ELEMENTARY_SIGMOID, to, from, count);
-}
-void tare_erf_floats(float *to, const float *from, int64_t count) {
-    tare_elementary_at(tare_cpu_level(), TARE_ELEMENTARY_ERF, to, from, count);
-}
-void tare_erfc_floats(float *to, const float *from, int64_t count) {
-    tare_elementary_at(tare_cpu_level(), TARE_ELEMENTARY_ERFC, to, from, count);
-}
+#define FUNCTION(name, function)                                                                                       \
+    void name(float *to, const float *from, int64_t count) {                                                           \
+        tare_elementary_at(tare_cpu_level(), function, to, from, count);                                               \
+    }
+FUNCTION(tare_exp_floats, TARE_ELEMENTARY_EXP)
+FUNCTION(tare_expm1_floats, TARE_ELEMENTARY_EXPM1)
+FUNCTION(tare_log_floats, TARE_ELEMENTARY_LOG)
+FUNCTION(tare_log1p_floats, TARE_ELEMENTARY_LOG1P)
+FUNCTION(tare_tanh_floats, TARE_ELEMENTARY_TANH)
+FUNCTION(tare_sigmoid_floats, TARE_ELEMENTARY_SIGMOID)
+FUNCTION(tare_erf_floats, TARE_ELEMENTARY_ERF)
+FUNCTION(tare_erfc_floats, TARE_ELEMENTARY_ERFC)

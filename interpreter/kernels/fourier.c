@@ -1,5 +1,6 @@
 /* Powers of two by Cooley and Tukey's butterflies; other lengths as a convolution with a chirp (Bluestein), which is
  * done by a power of two. */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/kernels/fourier.h"
 
 #include <complex.h>
@@ -23,7 +24,7 @@ static complex128 root_of_unity(int64_t k, int64_t n) {
         static const double re[] = { 1, 0, -1, 0 }, im[] = { 0, -1, 0, 1 };
         return __builtin_complex(re[4 * k / n % 4], im[4 * k / n % 4]);
     }
-    return __builtin_complex(cos(angle), sin(angle));
+    return __builtin_complex(tare_cos(angle), tare_sin(angle));
 }
 
 static void swap_by_reversed_bits(complex128 *x, int64_t m) {

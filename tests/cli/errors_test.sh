@@ -7,7 +7,7 @@ data=$glyphs/calibration.tfrecord.gz
 
 # usage
 expect 2 "unknown command 'inspekt' (did you mean 'inspect'?)" "$tare" inspekt
-expect 2 "environment variable TARE_CPU: unknown level 'AVX2' (expected plain, avx2" env TARE_CPU=AVX2 "$tare" version
+expect 2 "environment variable TARE_CPU: unknown level 'AVX2' (expected plain, neon, avx2" env TARE_CPU=AVX2 "$tare" version
 expect 2 "did you mean" "$tare" inspect "$glyphs/saved_model" --varables
 expect 2 "--input_model_dir" "$tare" convert --output_model_dir="$out"
 expect 2 "needs input (give --input image=FILE.npy" "$tare" run "$glyphs/saved_model"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The developers' scripts on small trees of their own: format.sh sees changed files only, coverage-sum.sh adds up by module,
-# stages.sh lists times; the presets are read by cmake, and every file that CONTRIBUTING.md names is there.
+# stages.sh lists times, cross-arm64.sh is skipped without packages; the presets are read by cmake, and every file that CONTRIBUTING.md names is there.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 scripts=$TARE_SOURCE_DIR/scripts
@@ -78,18 +78,34 @@ line=$(head -1 "$work/out")
 [ "$(sed -n 3p "$work/out")" = "\$ echo kept > $work/to" ] && [ "$(cat "$work/to")" = kept ] || fail "run_to: $(cat "$work/out")"
 grep -E '^ *(build/tare|\$tare) ' scripts/demo.sh | grep -v '^  \$tare' >"$work/silent" && fail "demo.sh runs commands without printing them: $(cat "$work/silent")"
 grep -q ' compare .* --with ' <<<"$(grep '^run ' scripts/demo.sh | tail -1)" || fail "demo.sh does not end with a comparison of the converted model"
-# stages.sh lists each stage with its time, passes variables and options on, and the first stage that fails ends the script.
+# stages.sh lists each stage with its time, passes variables and options on, and the first stage that fails ends the script; one that
+# was skipped does not.
 cat >"$work/staged.sh" <<'STAGED'
 set -euo pipefail
 . "$1/stages.sh"
 A=x stage "first one" sh -c 'echo "$A $1"' sh "b c"
+stage absent sh -c 'exit 77'
 stage second sh -c 'sleep 1; exit 3'
 stage third true
 STAGED
 bash "$work/staged.sh" "$scripts" >"$work/out" 2>"$work/listed" && fail "a failed stage passes"
 status=$?
 [ $status -eq 3 ] && [ "$(cat "$work/out")" = "x b c" ] || fail "stages: status $status, $(cat "$work/out")"
-grep -qxE ' +[01] s  first one' "$work/listed" && grep -qxE ' +[1-9] s  second: failed' "$work/listed" && [ "$(wc -l <"$work/listed")" -eq 2 ] || fail "stages: $(cat "$work/listed")"
+grep -qxE ' +[01] s  first one' "$work/listed" && grep -qxE ' +[01] s  absent: skipped' "$work/listed" && grep -qxE ' +[1-9] s  second: failed' "$work/listed" && [ "$(wc -l <"$work/listed")" -eq 3 ] || fail "stages: $(cat "$work/listed")"
+# cross-arm64.sh is skipped where apt reaches no packages, and fails where a download breaks off.
+mkdir -p "$work/cross/scripts" "$work/cross/build" "$work/tools"
+cp "$scripts/cross-arm64.sh" "$scripts/tests.sh" "$work/cross/scripts"
+for tool in aarch64-linux-gnu-gcc qemu-aarch64-static; do ln -s /bin/true "$work/tools/$tool"; done
+ln -s /bin/true "$work/cross/build/tare"
+printf '#!/bin/sh\ncase " $* " in *" update "*) exit $UPDATE ;; *) exit 100 ;; esac\n' >"$work/tools/apt-get"
+chmod +x "$work/tools/apt-get"
+UPDATE=100 PATH=$work/tools:$PATH "$work/cross/scripts/cross-arm64.sh" >"$work/out" 2>&1
+status=$?
+if [ "$(uname -m)" = x86_64 ]; then
+    [ $status -eq 77 ] && [ "$(cat "$work/out")" = "arm64: skipped, apt has no package lists of arm64" ] || fail "without packages: status $status, $(cat "$work/out")"
+    UPDATE=0 PATH=$work/tools:$PATH "$work/cross/scripts/cross-arm64.sh" >"$work/out" 2>&1 && fail "a download that breaks off passes"
+    [ ! -e "$work/cross/build-arm64/root/complete" ] || fail "a download that broke off counts as complete"
+fi
 for preset in release sanitize coverage threads fuzz; do
     grep -q "\"$preset\"" <<<"$(cmake --list-presets=configure 2>&1)" || fail "cmake does not list the preset $preset: $(cmake --list-presets 2>&1)"
 done

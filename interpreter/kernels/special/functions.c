@@ -1,3 +1,4 @@
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/kernels/special/functions.h"
 #include "interpreter/kernels/special/special.h"
 
@@ -38,7 +39,7 @@ static double i_scaled(double x, int order) {
     if (isnan(x)) return x;
     const double size = fabs(x);
     if (isinf(x)) return 0;
-    const double y = size < I_CROSSOVER ? i_series(size, order) * exp(-size) : i_asymptotic(size, order);
+    const double y = size < I_CROSSOVER ? i_series(size, order) * tare_exp(-size) : i_asymptotic(size, order);
     return order && x < 0 ? -y : y;
 }
 
@@ -49,7 +50,7 @@ static double i_plain(double x, int order) {
     if (size < I_CROSSOVER)
         y = i_series(size, order);
     else if (!isinf(size)) /* in two steps: exp alone overflows first */
-        y = i_asymptotic(size, order) * exp(size / 2) * exp(size / 2);
+        y = i_asymptotic(size, order) * tare_exp(size / 2) * tare_exp(size / 2);
     return order && x < 0 ? -y : y;
 }
 
@@ -85,7 +86,7 @@ double tare_dawson(double x) {
     const double nearest = 2 * rint(size / (2 * h)), rest = size - nearest * h;
     for (int n = -35; n <= 35; n += 2) {
         const double at = rest - n * h;
-        sum += exp(-at * at) / (n + nearest);
+        sum += tare_exp(-at * at) / (n + nearest);
     }
     return copysign(sum / sqrt(M_PI), x);
 }
@@ -100,14 +101,14 @@ double tare_expint(double x) {
             sum += term / k;
             if (term / k < sum * DBL_EPSILON / 8) break;
         }
-        return euler + log(x) + sum;
+        return euler + tare_log(x) + sum;
     }
     for (int k = 1; k < 60; k++) {
         sum += term;
         if (term * k / x >= term || term < DBL_EPSILON / 8) break;
         term *= k / x;
     }
-    return sum * (exp(x / 2) / x) * exp(x / 2);
+    return sum * (tare_exp(x / 2) / x) * tare_exp(x / 2);
 }
 
 /* C + iS for x > 0. */
@@ -136,7 +137,7 @@ static double complex fresnel(double x) {
     const double quarter = fmod(x, 2) * fmod(x, 2); /* x² modulo 4 would do; reduced for large x */
     const double phase = x < 1e5 ? turn : M_PI / 2 * quarter;
     h *= (1 - I) * x;
-    return (0.5 + 0.5 * I) * (1 - (cos(phase) + I * sin(phase)) * h);
+    return (0.5 + 0.5 * I) * (1 - (tare_cos(phase) + I * tare_sin(phase)) * h);
 }
 
 double tare_fresnel_cos(double x) {
@@ -161,24 +162,24 @@ double tare_spence(double x) {
     if (x == 0) return M_PI * M_PI / 6;
     if (isinf(x)) return -INFINITY;
     if (x > 1.5) {
-        const double logarithm = log(x);
+        const double logarithm = tare_log(x);
         return -tare_spence(1 / x) - logarithm * logarithm / 2;
     }
     if (x >= 0.5) return dilogarithm_series(1 - x);
-    return M_PI * M_PI / 6 - log(x) * log1p(-x) - dilogarithm_series(x);
+    return M_PI * M_PI / 6 - tare_log(x) * tare_log1p(-x) - dilogarithm_series(x);
 }
 
 /* ---- incomplete gamma and beta ---- */
 
 /* x^a exp(-x) / gamma(a), without the loss of a large difference where x is near a. */
 static double gamma_factor(double a, double x) {
-    if (a < 20) return exp(a * log(x) - x - tare_lgamma(a));
+    if (a < 20) return tare_exp(a * tare_log(x) - x - tare_lgamma(a));
     const double away = (x - a) / a;
-    const double part = fabs(away) < 0.5 ? a * (log1p(away) - away) : a * log(x / a) - (x - a);
+    const double part = fabs(away) < 0.5 ? a * (tare_log1p(away) - away) : a * tare_log(x / a) - (x - a);
     /* Stirling: log gamma(a) = (a - 1/2) log a - a + log(2 pi) / 2 + 1/12a - 1/360a³ + 1/1260a⁵ - 1/1680a⁷ */
     const double r = 1 / a, r2 = r * r;
     const double rest = r * (1.0 / 12 - r2 * (1.0 / 360 - r2 * (1.0 / 1260 - r2 * (1.0 / 1680 - r2 / 1188))));
-    return exp(part - rest) * sqrt(a / (2 * M_PI));
+    return tare_exp(part - rest) * sqrt(a / (2 * M_PI));
 }
 
 static double lower_series(double a, double x) {
@@ -246,7 +247,8 @@ static double beta_fraction(double a, double b, double x) {
 double tare_betainc(double a, double b, double x) {
     if (isnan(a) || isnan(b) || isnan(x) || a <= 0 || b <= 0 || x < 0 || x > 1) return NAN;
     if (x == 0 || x == 1) return x;
-    const double factor = exp(tare_lgamma(a + b) - tare_lgamma(a) - tare_lgamma(b) + a * log(x) + b * log1p(-x));
+    const double factor =
+        tare_exp(tare_lgamma(a + b) - tare_lgamma(a) - tare_lgamma(b) + a * tare_log(x) + b * tare_log1p(-x));
     if (x < (a + 1) / (a + b + 2)) return factor * beta_fraction(a, b, x) / a;
     return 1 - factor * beta_fraction(b, a, 1 - x) / b;
 }
@@ -265,13 +267,13 @@ double tare_zeta(double x, double q) {
     }
     double sum = 0, at = q;
     while (at < 9 || at < q + 9) {
-        const double term = pow(at, -x);
+        const double term = tare_pow(at, -x);
         sum += term;
         if (at > 0 && term < sum * DBL_EPSILON / 64) return sum;
         at += 1;
         if (at > 1e15) break;
     }
-    const double power = pow(at, -x);
+    const double power = tare_pow(at, -x);
     sum += at * power / (x - 1) + power / 2;
     double factor = x * power / at; /* x (x + 1) … / at^(x + 2k - 1) over (2k)! */
     double factorial = 2;
@@ -288,6 +290,6 @@ double tare_zeta(double x, double q) {
 double tare_polygamma(double n, double x) {
     if (isnan(n) || isnan(x) || n < 0 || n != floor(n)) return NAN;
     if (n == 0) return tare_digamma(x);
-    const double size = exp(tare_lgamma(n + 1)) * tare_zeta(n + 1, x);
+    const double size = tare_exp(tare_lgamma(n + 1)) * tare_zeta(n + 1, x);
     return fmod(n, 2) == 0 ? -size : size;
 }

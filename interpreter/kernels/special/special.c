@@ -1,3 +1,4 @@
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/kernels/special/special.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@ static double digamma_large(double x) {
     double sum = 0;
     for (int i = (int)(sizeof terms / sizeof *terms); i-- > 0;)
         sum = (sum + terms[i]) * square;
-    return log(x) - 0.5 / x - sum;
+    return tare_log(x) - 0.5 / x - sum;
 }
 
 /* The recurrence psi(x) = psi(x + 1) - 1/x leads to where the series is good. At the root near 1.4616 the error is
@@ -31,18 +32,18 @@ double tare_digamma(double x) {
     if (isnan(x) || floor(x) == x) return NAN;
     /* reflection; the remainder keeps the argument of tan small and exact */
     const double part = x - rint(x);
-    return digamma_positive(1 - x) - M_PI / tan(M_PI * part);
+    return digamma_positive(1 - x) - M_PI / tare_tan(M_PI * part);
 }
 
 /* Inverse of erfc on (0, 1]: a closed form good to 2e-3 (Winitzki), then Halley's steps, each of which triples the
  * number of good digits. */
 static double erfcinv_upper(double q) {
-    const double a = 0.147, logarithm = log(q * (2 - q));
+    const double a = 0.147, logarithm = tare_log(q * (2 - q));
     const double middle = 2 / (M_PI * a) + logarithm / 2;
     double w = sqrt(sqrt(middle * middle - logarithm / a) - middle);
     for (int step = 0; step < 3; step++) {
         const double error = erfc(w) - q;
-        const double slope = -M_2_SQRTPI * exp(-w * w);
+        const double slope = -M_2_SQRTPI * tare_exp(-w * w);
         if (slope == 0) break;
         const double newton = error / slope;
         w -= newton / (1 + w * newton);
@@ -53,7 +54,7 @@ static double erfcinv_upper(double q) {
 static double erfinv_centre(double x) {
     double w = x * 0.88622692545275801365; /* sqrt(pi) / 2: the slope at 0 */
     for (int step = 0; step < 4; step++) {
-        const double newton = (erf(w) - x) / (M_2_SQRTPI * exp(-w * w));
+        const double newton = (erf(w) - x) / (M_2_SQRTPI * tare_exp(-w * w));
         w -= newton / (1 + w * newton);
     }
     return w;

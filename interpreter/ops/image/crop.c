@@ -1,5 +1,6 @@
 /* CropAndResize (boxes of several sizes resampled to one size) and ScaleAndTranslate (scaling and translation with a
  * choice of kernels). Images are [batch, height, width, channels]. */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
 
@@ -131,11 +132,15 @@ static tare_status run_crop(struct tare_kernel *kernel) {
 
 /* ---- ScaleAndTranslate ---- */
 
+static float sine(float x) {
+    return (float)tare_sin((double)x);
+}
+
 static float lanczos(float x, float radius) {
     const float pi = 3.14159265358979323846f;
     if (x > radius) return 0;
     if (x <= 1e-3f) return 1;
-    return radius * sinf(pi * x) * sinf(pi * x / radius) / (pi * pi * x * x);
+    return radius * sine(pi * x) * sine(pi * x / radius) / (pi * pi * x * x);
 }
 static float lanczos1(float x) {
     return lanczos(x, 1);
@@ -147,7 +152,7 @@ static float lanczos5(float x) {
     return lanczos(x, 5);
 }
 static float gaussian(float x) {
-    return x >= 1.5f ? 0 : expf(-x * x / (2 * 0.5f * 0.5f));
+    return x >= 1.5f ? 0 : (float)tare_exp((double)(-x * x / (2 * 0.5f * 0.5f)));
 }
 static float box(float x) {
     return x < 0.5f ? 1 : x == 0.5f ? 0.5f : 0;

@@ -1,5 +1,6 @@
 /* Determinants, LU, linear systems and least squares by LAPACK in the tensor's own precision (half and bfloat16 in
  * float; small matrices and normal equations in double). */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/matrix.h"
 #include "interpreter/ops/linalg/product.h"
@@ -27,7 +28,7 @@ static tare_status run_determinant(struct tare_matrix_batch *b, int64_t at) {
     for (int64_t i = 0; i < b->call.n; i++) {
         const tare_complex x = factor_at(&b->call, i);
         product *= !by_logarithm ? x : x == 0 ? 0 : x / cabs(x);
-        if (by_logarithm) logarithm += log(cabs(x));
+        if (by_logarithm) logarithm += tare_log(cabs(x));
     }
     tare_tensor_set_c128(&b->kernel->outputs[0], at, product);
     if (by_logarithm) tare_tensor_set_f64(&b->kernel->outputs[1], at, logarithm);

@@ -1,5 +1,6 @@
 /* Element-wise arithmetic of two operands with broadcasting. Integer sums, differences and products wrap; integer
  * division by zero and negative integer powers of integers are errors. */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
 
@@ -156,7 +157,9 @@ static inline uint64_t power(uint64_t x, uint64_t y) {
     }
     return result;
 }
-TARE_LOOP2_FLOATS(pow, pow(x, y))
+#define POWER(x, y) _Generic((x), double : tare_pow, default : tare_pow_float)(x, y)
+TARE_LOOP2_FLOATS(pow, POWER(x, y))
+#undef POWER
 TARE_LOOP2_COMPLEX(pow, pow(x, y))
 TARE_LOOP2_BITS(pow, power(x, y))
 static const struct binary pow_op = {
@@ -164,18 +167,18 @@ static const struct binary pow_op = {
     .check = check_exponent,
 };
 
-TARE_LOOP2_FLOATS(atan2, atan2(x, y))
+TARE_LOOP2_FLOATS(atan2, (__typeof__(x))tare_atan2((double)x, (double)y))
 static const struct binary atan2_op = { .loops = { TARE_BY_FLOATS(atan2) } };
 
 TARE_LOOP2_FLOATS(xdivy, x == 0 ? 0 : x / y)
 TARE_LOOP2_COMPLEX(xdivy, x == 0 ? 0 : x / y)
 static const struct binary xdivy_op = { .loops = { TARE_BY_FLOATS(xdivy), TARE_BY_COMPLEX(xdivy) } };
 
-TARE_LOOP2_FLOATS(xlogy, x == 0 ? 0 : x * log(y))
+TARE_LOOP2_FLOATS(xlogy, x == 0 ? 0 : x * TARE_REAL(tare_log, y))
 TARE_LOOP2_COMPLEX(xlogy, x == 0 ? 0 : x * log(y))
 static const struct binary xlogy_op = { .loops = { TARE_BY_FLOATS(xlogy), TARE_BY_COMPLEX(xlogy) } };
 
-TARE_LOOP2_FLOATS(xlog1py, x == 0 ? 0 : x * log1p(y))
+TARE_LOOP2_FLOATS(xlog1py, x == 0 ? 0 : x * TARE_REAL(tare_log1p, y))
 TARE_LOOP2_COMPLEX(xlog1py, x == 0 ? 0 : x * log(1 + y))
 static const struct binary xlog1py_op = { .loops = { TARE_BY_FLOATS(xlog1py), TARE_BY_COMPLEX(xlog1py) } };
 

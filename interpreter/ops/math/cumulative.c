@@ -1,5 +1,6 @@
 /* Cumsum, Cumprod and CumulativeLogsumexp along one axis. Real numbers accumulate in double and each element is
  * rounded to the dtype; integers wrap. */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/ops/support/axes.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"
@@ -38,7 +39,7 @@ static double log_add(double a, double b) {
     const double high = a > b ? a : b, low = a > b ? b : a;
     if (isnan(a) || isnan(b)) return NAN;
     if (isinf(high)) return high;
-    return high + log1p(exp(low - high));
+    return high + tare_log1p(tare_exp(low - high));
 }
 
 static double combine_reals(double a, double x, enum cumulative kind) {

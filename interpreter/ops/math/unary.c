@@ -1,6 +1,9 @@
-/* Element-wise ops with one operand. Elementary functions call the C library; float Exp, Tanh, Sigmoid, Erf and
- * Erfc have vectorized kernels (interpreter/kernels/elementary.h), and the library's functions as reference kernels. */
+/* Element-wise ops with one operand. Elementary functions of real numbers are those of
+ * interpreter/kernels/elementary_double.h; float Exp, Expm1, Log, Log1p, Tanh, Sigmoid, Erf and Erfc have vectorized
+ * kernels (interpreter/kernels/elementary.h), to which the others are the reference. Those of complex numbers, Erf and
+ * Erfc of double and Lgamma are the C library's. */
 #include "interpreter/kernels/elementary.h"
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/kernels/special/special.h"
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
@@ -125,10 +128,9 @@ TESTS(is_finite, isfinite(x))
 /* ---- elementary functions ---- */
 
 #define FUNCTION(name, expression)                                                                                     \
-    TARE_LOOP1_FLOATS(name, expression)                                                                                \
+    TARE_LOOP1_FLOATS(name, TARE_REAL(tare_##name, x))                                                                 \
     TARE_LOOP1_COMPLEX(name, expression)                                                                               \
     static const struct unary name##_op = { .loops = { TARE_BY_FLOATS(name), TARE_BY_COMPLEX(name) } };
-FUNCTION(log, log(x))
 FUNCTION(sin, sin(x))
 FUNCTION(cos, cos(x))
 FUNCTION(tan, tan(x))
@@ -140,39 +142,47 @@ FUNCTION(cosh, cosh(x))
 FUNCTION(asinh, asinh(x))
 FUNCTION(acosh, acosh(x))
 FUNCTION(atanh, atanh(x))
+
 #undef FUNCTION
 
 /* log(1 + z) and exp(z) - 1 without cancellation for small z. */
 static _Complex double log1p_complex(_Complex double z) {
     const double re = creal(z), im = cimag(z);
-    return TARE_COMPLEX128(0.5 * log1p(re * (2 + re) + im * im), atan2(im, 1 + re));
+    return TARE_COMPLEX128(0.5 * tare_log1p(re * (2 + re) + im * im), tare_atan2(im, 1 + re));
 }
 static _Complex double expm1_complex(_Complex double z) {
-    const double re = creal(z), im = cimag(z), half = sin(im / 2);
-    return TARE_COMPLEX128(expm1(re) * cos(im) - 2 * half * half, exp(re) * sin(im));
+    const double re = creal(z), im = cimag(z), half = tare_sin(im / 2);
+    return TARE_COMPLEX128(tare_expm1(re) * tare_cos(im) - 2 * half * half, tare_exp(re) * tare_sin(im));
 }
-TARE_LOOP1_FLOATS(log1p, log1p(x))
-TARE_LOOP1_COMPLEX(log1p, log1p_complex(x))
-static const struct unary log1p_op = { .loops = { TARE_BY_FLOATS(log1p), TARE_BY_COMPLEX(log1p) } };
-TARE_LOOP1_FLOATS(expm1, expm1(x))
-TARE_LOOP1_COMPLEX(expm1, expm1_complex(x))
-static const struct unary expm1_op = { .loops = { TARE_BY_FLOATS(expm1), TARE_BY_COMPLEX(expm1) } };
 
-TARE_LOOP1_FLOATS(exp, exp(x))
-TARE_LOOP1_COMPLEX(exp, exp(x))
-static const struct unary exp_op = { .loops = { TARE_BY_FLOATS(exp), TARE_BY_COMPLEX(exp) }, .fast = tare_exp_floats };
-TARE_LOOP1_FLOATS(tanh, tanh(x))
-TARE_LOOP1_COMPLEX(tanh, tanh(x))
-static const struct unary tanh_op = { .loops = { TARE_BY_FLOATS(tanh), TARE_BY_COMPLEX(tanh) },
-                                      .fast = tare_tanh_floats };
-TARE_LOOP1_FLOATS(sigmoid, x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)))
-TARE_LOOP1_COMPLEX(sigmoid, 1 / (1 + exp(-x)))
-static const struct unary sigmoid_op = { .loops = { TARE_BY_FLOATS(sigmoid), TARE_BY_COMPLEX(sigmoid) },
-                                         .fast = tare_sigmoid_floats };
-TARE_LOOP1_FLOATS(erf, erf(x))
-static const struct unary erf_op = { .loops = { TARE_BY_FLOATS(erf) }, .fast = tare_erf_floats };
-TARE_LOOP1_FLOATS(erfc, erfc(x))
-static const struct unary erfc_op = { .loops = { TARE_BY_FLOATS(erfc) }, .fast = tare_erfc_floats };
+#define FUNCTION(name, expression)                                                                                     \
+    TARE_LOOP1_FLOATS(name, TARE_REAL(tare_##name, x))                                                                 \
+    TARE_LOOP1_COMPLEX(name, expression)                                                                               \
+    static const struct unary name##_op = { .loops = { TARE_BY_FLOATS(name), TARE_BY_COMPLEX(name) },                  \
+                                            .fast = tare_##name##_floats };
+FUNCTION(log, log(x))
+FUNCTION(log1p, log1p_complex(x))
+FUNCTION(expm1, expm1_complex(x))
+FUNCTION(exp, exp(x))
+FUNCTION(tanh, tanh(x))
+FUNCTION(sigmoid, 1 / (1 + exp(-x)))
+#undef FUNCTION
+
+/* half and bfloat16 by the kernel of float: the C library's differ between CPUs. */
+#define BY_FLOATS(name)                                                                                                \
+    static float name##_of_float(float x) {                                                                            \
+        tare_##name##_floats(&x, &x, 1);                                                                               \
+        return x;                                                                                                      \
+    }                                                                                                                  \
+    TARE_LOOP1(name##_f32, float, float, TARE_SAME, TARE_SAME, (float)name((double)x))                                 \
+    TARE_LOOP1(name##_f64, double, double, TARE_SAME, TARE_SAME, name(x))                                              \
+    TARE_LOOP1(name##_f16, uint16_t, uint16_t, tare_float_from_half, tare_half_from_float, name##_of_float(x))         \
+    TARE_LOOP1(name##_bf16, uint16_t, uint16_t, tare_float_from_bfloat16, tare_bfloat16_from_float,                    \
+               name##_of_float(x))                                                                                     \
+    static const struct unary name##_op = { .loops = { TARE_BY_FLOATS(name) }, .fast = tare_##name##_floats };
+BY_FLOATS(erf)
+BY_FLOATS(erfc)
+#undef BY_FLOATS
 
 #define IN_DOUBLE(name, function)                                                                                      \
     TARE_LOOP1(name##_f32, float, float, TARE_SAME, TARE_SAME, function((double)x))                                    \
@@ -244,9 +254,9 @@ const struct tare_op tare_ops_unary[] = {
     TEST_ROW("IsInf", is_inf_op),
     TEST_ROW("IsFinite", is_finite_op),
     FAST_ROW("Exp", exp_op, FLOATS ", complex64, complex128"),
-    ROW("Expm1", expm1_op, FLOATS ", complex64, complex128"),
-    ROW("Log", log_op, FLOATS ", complex64, complex128"),
-    ROW("Log1p", log1p_op, FLOATS ", complex64, complex128"),
+    FAST_ROW("Expm1", expm1_op, FLOATS ", complex64, complex128"),
+    FAST_ROW("Log", log_op, FLOATS ", complex64, complex128"),
+    FAST_ROW("Log1p", log1p_op, FLOATS ", complex64, complex128"),
     ROW("Sin", sin_op, FLOATS ", complex64, complex128"),
     ROW("Cos", cos_op, FLOATS ", complex64, complex128"),
     ROW("Tan", tan_op, FLOATS ", complex64, complex128"),

@@ -1,4 +1,5 @@
 /* Cross entropy of softmax(features) with labels, and its gradient. Sums are computed in double and rounded once. */
+#include "interpreter/kernels/elementary_double.h"
 #include "base/alloc.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"
@@ -35,9 +36,9 @@ static double shift_row(double *x, int64_t n) {
         greatest = x[i] > greatest ? x[i] : greatest;
     for (int64_t i = 0; i < n; i++) {
         x[i] -= greatest;
-        sum += exp(x[i]);
+        sum += tare_exp(x[i]);
     }
-    return log(sum);
+    return tare_log(sum);
 }
 
 /* ---- labels are class indices ---- */
@@ -65,7 +66,7 @@ static tare_status run_sparse(struct tare_kernel *kernel) {
         const double logarithm = shift_row(x, classes);
         tare_tensor_set_f64(&kernel->outputs[0], row, logarithm - x[label]);
         for (int64_t i = 0; i < classes; i++)
-            tare_tensor_set_f64(&kernel->outputs[1], row * classes + i, exp(x[i] - logarithm) - (i == label));
+            tare_tensor_set_f64(&kernel->outputs[1], row * classes + i, tare_exp(x[i] - logarithm) - (i == label));
     }
     return TARE_OK;
 }
@@ -98,7 +99,7 @@ static tare_status run_dense(struct tare_kernel *kernel) {
         for (int64_t i = 0; i < classes; i++) {
             const double label = broadcast_at(labels, row, i);
             if (label != 0) loss += label * (logarithm - x[i]);
-            tare_tensor_set_f64(&kernel->outputs[1], row * classes + i, exp(x[i] - logarithm) - label);
+            tare_tensor_set_f64(&kernel->outputs[1], row * classes + i, tare_exp(x[i] - logarithm) - label);
         }
         tare_tensor_set_f64(&kernel->outputs[0], row, loss);
     }

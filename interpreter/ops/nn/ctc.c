@@ -1,5 +1,6 @@
 /* Decoders for connectionist temporal classification (Graves et al., 2006): the greedy decoder, and beam search over
  * prefixes. */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
 
@@ -150,7 +151,7 @@ struct beam {
 
 static double log_add(double a, double b) {
     const double high = a > b ? a : b, low = a > b ? b : a;
-    return isinf(low) ? high : high + log1p(exp(low - high));
+    return isinf(low) ? high : high + tare_log1p(tare_exp(low - high));
 }
 
 static bool is_candidate(const struct beam *beam, double total) {
@@ -233,9 +234,9 @@ static void take_logs(double *logs, const struct logits *l, int64_t row) {
         if (logs[c] > greatest) greatest = logs[c];
     }
     for (int64_t c = 0; c < l->classes; c++)
-        sum += exp(logs[c] - greatest);
+        sum += tare_exp(logs[c] - greatest);
     for (int64_t c = 0; c < l->classes; c++)
-        logs[c] -= greatest + log(sum);
+        logs[c] -= greatest + tare_log(sum);
 }
 
 static void put_path(struct sequences *s, int64_t b, const struct prefix *prefix, bool merge) {

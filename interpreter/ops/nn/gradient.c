@@ -1,5 +1,6 @@
 /* Gradients of activations and elementary functions, and BiasAddGrad. Training signatures and saliency maps contain
  * them. Computed in double and rounded once. */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
@@ -35,7 +36,7 @@ static double selu(double dy, double y, float alpha) {
 }
 static double softplus(double dy, double x, float alpha) {
     (void)alpha;
-    return dy / (exp(-x) + 1);
+    return dy / (tare_exp(-x) + 1);
 }
 static double softsign(double dy, double x, float alpha) {
     (void)alpha;

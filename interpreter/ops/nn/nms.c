@@ -1,6 +1,7 @@
 /* Non-maximum suppression: keeps the boxes with the highest scores and drops boxes that overlap a kept one too much.
  * Boxes are [y1, x1, y2, x2] with the corners in any order. Candidates are processed by descending score, ties by
  * ascending index. */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
 
@@ -72,7 +73,8 @@ static bool survives(struct candidate *candidate, const struct suppression *s, c
     for (int64_t j = count - 1; j >= candidate->checked; j--) {
         const float iou = similarity(s, candidate->index, selected[j].index);
         if (s->soft == 0 && iou > s->iou_threshold) return false;
-        if (s->soft != 0) candidate->score *= expf(s->soft * iou * iou); /* regardless of the threshold */
+        if (s->soft != 0)
+            candidate->score *= (float)tare_exp((double)(s->soft * iou * iou)); /* regardless of the threshold */
         if (candidate->score <= s->score_threshold) break;
     }
     candidate->checked = count;

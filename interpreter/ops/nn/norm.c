@@ -1,4 +1,5 @@
 /* Batch normalization for inference and training, local response normalization, and L2Loss. */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/inference/infer.h"
 #include "interpreter/kernels/rowwise.h"
 #include "interpreter/ops/families.h"
@@ -214,7 +215,7 @@ static tare_status run_lrn(struct tare_kernel *kernel) {
             float sum = 0;
             for (int64_t j = first; j < last; j++)
                 sum += x[j] * x[j];
-            y[c] = x[c] * powf(bias + alpha * sum, -beta);
+            y[c] = x[c] * tare_pow_float(bias + alpha * sum, -beta);
         }
     }
     tare_floats_round(kernel, 0, to);

@@ -1,4 +1,5 @@
 /* Fused recurrent cells: GRUBlockCell, LSTMBlockCell, and BlockLSTM over a whole sequence. Computed in float. */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/kernels/gemm.h"
 #include "interpreter/kernels/rowwise.h"
 #include "interpreter/ops/families.h"
@@ -31,7 +32,11 @@ static void release_rnn(void *pointer) {
 }
 
 static float sigmoid(float x) {
-    return 1.0f / (1.0f + expf(-x));
+    return (float)tare_sigmoid((double)x);
+}
+
+static float hyperbolic_tangent(float x) {
+    return (float)tare_tanh((double)x);
 }
 
 static tare_status want_shape(const struct tare_tensor *tensor, const char *what, int rank, int64_t a, int64_t b) {
@@ -122,7 +127,7 @@ static tare_status run_gru(struct tare_kernel *kernel) {
     TARE_TRY(open_affine(&affine, kernel, &state->weights[1], &inputs[3], inputs[3].data));
     run_affine(c, &affine, x, reset);
     for (int64_t i = 0; i < batch * cell; i++) {
-        c[i] = tanhf(c[i]);
+        c[i] = hyperbolic_tangent(c[i]);
         next[i] = u[i] * h[i] + (1 - u[i]) * c[i];
     }
     return TARE_OK;
@@ -177,14 +182,14 @@ static void lstm_step(const struct lstm *l, const float *gates, const float *pre
         }
         l->outputs[OUT_I][at] = sigmoid(in);
         l->outputs[OUT_F][at] = sigmoid(forget);
-        l->outputs[OUT_CI][at] = tanhf(row[l->kind->cell * cell]);
+        l->outputs[OUT_CI][at] = hyperbolic_tangent(row[l->kind->cell * cell]);
         float state = l->outputs[OUT_CI][at] * l->outputs[OUT_I][at] + previous[i] * l->outputs[OUT_F][at];
         if (l->clip > 0) state = state > l->clip ? l->clip : state < -l->clip ? -l->clip : state;
         l->outputs[OUT_CS][at] = state;
         float out = row[l->kind->output * cell];
         if (l->peephole) out += l->inputs[WCO][unit] * state;
         l->outputs[OUT_O][at] = sigmoid(out);
-        l->outputs[OUT_CO][at] = tanhf(state);
+        l->outputs[OUT_CO][at] = hyperbolic_tangent(state);
         l->outputs[OUT_H][at] = l->outputs[OUT_CO][at] * l->outputs[OUT_O][at];
     }
 }

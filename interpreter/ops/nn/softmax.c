@@ -1,4 +1,5 @@
 /* Softmax and LogSoftmax along the last axis: exp(x - max), sums in double (docs/numerics.md: softmax-max-shift). */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/kernels/elementary.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
@@ -49,7 +50,7 @@ static double sum_floats(const float *x, int64_t n) {
 
 static void exp_plain(float *to, const float *from, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        to[i] = expf(from[i]);
+        to[i] = (float)tare_exp((double)from[i]);
 }
 
 typedef void (*exp_fn)(float *to, const float *from, int64_t count);
@@ -69,7 +70,7 @@ static void log_softmax_row(float *y, const float *x, int64_t n, exp_fn function
     for (int64_t i = 0; i < n; i++)
         scratch[i] = x[i] - shift;
     function(scratch, scratch, n);
-    const double logarithm = log(sum_floats(scratch, n));
+    const double logarithm = tare_log(sum_floats(scratch, n));
     for (int64_t i = 0; i < n; i++)
         y[i] = (float)((double)(x[i] - shift) - logarithm);
 }
@@ -79,9 +80,9 @@ static void softmax_row_of_doubles(double *y, const double *x, int64_t n, bool l
     for (int64_t i = 1; i < n; i++)
         shift = x[i] > shift || isnan(x[i]) ? x[i] : shift;
     for (int64_t i = 0; i < n; i++)
-        sum += exp(x[i] - shift);
+        sum += tare_exp(x[i] - shift);
     for (int64_t i = 0; i < n; i++)
-        y[i] = logarithm ? x[i] - shift - log(sum) : exp(x[i] - shift) / sum;
+        y[i] = logarithm ? x[i] - shift - tare_log(sum) : tare_exp(x[i] - shift) / sum;
 }
 
 static tare_status run_doubles(struct tare_kernel *kernel, int64_t n, bool logarithm) {

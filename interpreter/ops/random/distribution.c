@@ -1,5 +1,6 @@
 /* Random numbers from parameterized distributions: gamma, Poisson, binomial, truncated normal (stateful). The numbers
  * differ from TensorFlow's, whose algorithms are not reproduced. */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/inference/infer.h"
 #include "interpreter/kernels/special/special.h"
 #include "interpreter/ops/families.h"
@@ -119,9 +120,9 @@ static double draw_gamma(struct tare_philox *source, const double *parameters) {
     for (;;) {
         double pair[2];
         tare_philox_normals(source, pair);
-        const double v = pow(1 + c * pair[0], 3);
-        if (!(v > 0) || log(inside(source)) >= pair[0] * pair[0] / 2 + d - d * v + d * log(v)) continue;
-        return alpha < 1 ? d * v * pow(inside(source), 1 / alpha) : d * v;
+        const double v = tare_pow(1 + c * pair[0], 3);
+        if (!(v > 0) || tare_log(inside(source)) >= pair[0] * pair[0] / 2 + d - d * v + d * tare_log(v)) continue;
+        return alpha < 1 ? d * v * tare_pow(inside(source), 1 / alpha) : d * v;
     }
 }
 
@@ -139,7 +140,7 @@ static double draw_poisson(struct tare_philox *source, const double *parameters)
         count += m;
         rate -= x;
     }
-    const double limit = exp(-rate);
+    const double limit = tare_exp(-rate);
     for (double product = inside(source); product > limit; product *= inside(source))
         count++;
     return count;
@@ -152,9 +153,9 @@ static double draw_binomial(struct tare_philox *source, const double *parameters
     if (!(n >= 0) || isinf(n) || !(p >= 0 && p <= 1)) return NAN;
     const bool flipped = p > 0.5;
     if (flipped) p = 1 - p;
-    const double log_rest = log1p(-p);
+    const double log_rest = tare_log1p(-p);
     while (p > 0) {
-        at += floor(log(inside(source)) / log_rest) + 1;
+        at += floor(tare_log(inside(source)) / log_rest) + 1;
         if (at > n) break;
         count++;
     }

@@ -1,5 +1,6 @@
 /* Philox 4x32-10 and the conversions from its words to uniform and normal numbers (philox.h). The rounds and constants
  * are those of the paper and of TensorFlow's random_distributions.h; tests/golden/philox.py checks them. */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/ops/random/philox.h"
 
 #include "base/tensor/number.h"
@@ -78,15 +79,15 @@ double tare_philox_double(struct tare_philox *philox) {
 void tare_philox_normals_f32(struct tare_philox *philox, float out[2]) {
     const float smallest = 1e-7f, u = tare_philox_float(philox);
     const float v = (float)(2 * M_PI * (double)tare_philox_float(philox));
-    const float radius = sqrtf(-2.0f * logf(u < smallest ? smallest : u));
-    out[0] = sinf(v) * radius;
-    out[1] = cosf(v) * radius;
+    const float radius = sqrtf(-2.0f * (float)tare_log((double)(u < smallest ? smallest : u)));
+    out[0] = (float)tare_sin((double)v) * radius;
+    out[1] = (float)tare_cos((double)v) * radius;
 }
 
 void tare_philox_normals(struct tare_philox *philox, double out[2]) {
     const double smallest = 1e-7;
     double u = tare_philox_double(philox), v = 2 * M_PI * tare_philox_double(philox);
-    double radius = sqrt(-2.0 * log(u < smallest ? smallest : u));
-    out[0] = sin(v) * radius;
-    out[1] = cos(v) * radius;
+    double radius = sqrt(-2.0 * tare_log(u < smallest ? smallest : u));
+    out[0] = tare_sin(v) * radius;
+    out[1] = tare_cos(v) * radius;
 }

@@ -1,6 +1,7 @@
 /* Random numbers. Stateless ops and variable-based generators return TensorFlow's numbers: the same Philox streams,
  * groups and formulas. Stateful ops draw from the session's stream, which restarts with each run; their numbers
  * differ from TensorFlow's, so the outputs of a model that uses them are not reproducible against TensorFlow. */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
@@ -226,7 +227,7 @@ static void cumulate(double *out, const struct tare_tensor *logits, int64_t row,
     }
     for (int64_t k = 0; k < classes; k++) {
         double x = tare_tensor_get_f64(logits, row * classes + k);
-        if (isfinite(x)) sum += exp(x - largest);
+        if (isfinite(x)) sum += tare_exp(x - largest);
         out[k] = sum;
     }
 }

@@ -2,6 +2,7 @@
  * enough of them, otherwise from uniform numbers or from an exponential distribution (Robert, 1995: "Simulation of
  * truncated normal variables"). The stream is that of TensorFlow on one thread, which divides the output between
  * several threads at places that depend on their number. */
+#include "interpreter/kernels/elementary_double.h"
 #include "base/tensor/number.h"
 #include "interpreter/inference/infer.h"
 #include "interpreter/ops/families.h"
@@ -85,7 +86,7 @@ static void from_uniform(struct sampler *s, struct accepted *out) {
     for (int i = 0; i < s->size && more; i++) {
         z[i] = R(R(z[i] * range) + s->low);
         const double g = R(R(factor - R(z[i] * z[i])) / 2);
-        more = consider(s, out, u[i] <= R(exp(g)), z[i]);
+        more = consider(s, out, u[i] <= R(tare_exp(g)), z[i]);
     }
 }
 
@@ -95,9 +96,9 @@ static void from_exponential(struct sampler *s, struct accepted *out) {
     bool more = true;
     draw_uniform(s, u);
     for (int i = 0; i < s->size && more; i += 2) {
-        const double z = R(R(-R(log(u[i])) / alpha) + s->low);
+        const double z = R(R(-R(tare_log(u[i])) / alpha) + s->low);
         const double x = s->low < alpha ? R(alpha - z) : R(s->low - alpha);
-        const double g = R(exp(R(R(-x * x) / 2)));
+        const double g = R(tare_exp(R(R(-x * x) / 2)));
         more = consider(s, out, u[i + 1] <= g && z < s->high, z);
     }
 }
@@ -107,7 +108,7 @@ typedef void sampler_fn(struct sampler *s, struct accepted *out);
 static sampler_fn *choose(const struct sampler *s) {
     const double enough = R(1.3), root = R(sqrt(R(R(s->low * s->low) + 4)));
     const double exponent = R(0.5 + R(R(s->low * R(s->low - root)) / 4));
-    const double cutoff = R(R(2 * R(exp(exponent))) / R(s->low + root));
+    const double cutoff = R(R(2 * R(tare_exp(exponent))) / R(s->low + root));
     if ((s->low < -enough && s->high >= 0) || (s->high > enough && s->low <= 0)) return from_normal;
     return R(s->high - s->low) < cutoff ? from_uniform : from_exponential;
 }

@@ -1,4 +1,5 @@
 /* DecodeWav, EncodeWav, AudioSpectrogram and Mfcc (mel-frequency cepstral coefficients). */
+#include "interpreter/kernels/elementary_double.h"
 #include "base/alloc.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/string/text.h"
@@ -207,10 +208,10 @@ static tare_status run_spectrogram(struct tare_kernel *kernel) {
     hann = tare_arena_calloc(kernel->scratch, (size_t)window, sizeof *hann);
     if (!x || !twiddles || !hann) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < window; i++)
-        hann[i] = 0.5 - 0.5 * cos(2 * M_PI * (double)i / (double)window);
+        hann[i] = 0.5 - 0.5 * tare_cos(2 * M_PI * (double)i / (double)window);
     for (int64_t i = 0; i < n / 2; i++) {
-        twiddles[i][0] = cos(-2 * M_PI * (double)i / (double)n);
-        twiddles[i][1] = sin(-2 * M_PI * (double)i / (double)n);
+        twiddles[i][0] = tare_cos(-2 * M_PI * (double)i / (double)n);
+        twiddles[i][1] = tare_sin(-2 * M_PI * (double)i / (double)n);
     }
     to = TARE_DATA(float, &kernel->outputs[0]);
     for (int64_t c = 0; c < channels; c++)
@@ -254,7 +255,7 @@ struct filterbank {
 };
 
 static double mel(double hertz) {
-    return 1127.0 * log1p(hertz / 700.0);
+    return 1127.0 * tare_log1p(hertz / 700.0);
 }
 
 static tare_status make_filterbank(struct filterbank *bank, struct tare_arena *arena, const struct tare_node *node,
@@ -307,7 +308,7 @@ static tare_status run_mfcc(struct tare_kernel *kernel) {
     scale = sqrt(2.0 / (double)n);
     for (int64_t k = 0; k < coefficients; k++)
         for (int64_t i = 0; i < n; i++)
-            cosines[k * n + i] = scale * cos((double)k * M_PI / (double)n * ((double)i + 0.5));
+            cosines[k * n + i] = scale * tare_cos((double)k * M_PI / (double)n * ((double)i + 0.5));
     rows = in->shape.dims[0] * in->shape.dims[1];
     from = TARE_CONST_DATA(float, in);
     to = TARE_DATA(float, &kernel->outputs[0]);
@@ -319,7 +320,7 @@ static tare_status run_mfcc(struct tare_kernel *kernel) {
             if (bank.band[i] + 1 < n) energy[bank.band[i] + 1] += value - falling;
         }
         for (int64_t i = 0; i < n; i++)
-            energy[i] = log(energy[i] > 1e-12 ? energy[i] : 1e-12);
+            energy[i] = tare_log(energy[i] > 1e-12 ? energy[i] : 1e-12);
         for (int64_t k = 0; k < coefficients; k++) {
             double sum = 0;
             for (int64_t i = 0; i < n; i++)

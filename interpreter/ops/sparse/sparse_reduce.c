@@ -1,4 +1,5 @@
 /* SparseReduceSum, SparseReduceMax, their sparse-output variants, and SparseSoftmax. */
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/ops/support/accumulate.h"
 #include "interpreter/ops/support/axes.h"
 #include "interpreter/ops/families.h"
@@ -175,9 +176,9 @@ static void softmax_row(struct tare_tensor *out, const struct tare_tensor *value
     for (int64_t i = first; i < end; i++)
         most = fmax(most, tare_tensor_get_f64(values, i));
     for (int64_t i = first; i < end; i++)
-        sum += exp(tare_tensor_get_f64(values, i) - most);
+        sum += tare_exp(tare_tensor_get_f64(values, i) - most);
     for (int64_t i = first; i < end; i++)
-        tare_tensor_set_f64(out, i, exp(tare_tensor_get_f64(values, i) - most) / sum);
+        tare_tensor_set_f64(out, i, tare_exp(tare_tensor_get_f64(values, i) - most) / sum);
 }
 
 static tare_status run_softmax(struct tare_kernel *kernel) {

@@ -1,7 +1,7 @@
 /* Generation of element loops: an op defines one expression of x (and y), and the macros generate a loop for each
  * dtype.
  *
- * The expression is type-generic (<tgmath.h> selects expf for float, exp for double, cexp for complex). half and
+ * The expression is type-generic (<tgmath.h> selects sqrtf for float, sqrt for double, csqrt for complex). half and
  * bfloat16 are computed in float and rounded once. Integer expressions see the value promoted to `wide` type where the
  * macro specifies it; signed arithmetic that may wrap is written on unsigned values. */
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_LOOPS_H
@@ -16,6 +16,8 @@
 #include <stdint.h>
 
 #define TARE_SAME(value) (value)
+/* A function of a double for x of either type. */
+#define TARE_REAL(function, x) ((__typeof__(x))function((double)(x)))
 
 /* A complex number of two parts (C11's CMPLX, which not every compiler's library defines). */
 #define TARE_COMPLEX64(re, im) __builtin_complex((float)(re), (float)(im))

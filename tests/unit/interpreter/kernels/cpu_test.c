@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-static const char *const names[] = { "plain", "avx2", "avx_vnni", "avx512", "vnni", "amx" };
+static const char *const names[] = { "plain", "neon", "avx2", "avx_vnni", "avx512", "vnni", "amx" };
 enum { N_NAMES = sizeof names / sizeof *names };
 
 static char flags[16384];
@@ -54,13 +54,14 @@ static bool may_use_tiles(void) {
 
 static bool machine_has(int level) {
     static const char *const lists[] = { "",
+                                         "asimd",
                                          "avx2 fma",
                                          "avx2 fma avx_vnni",
                                          "avx2 fma avx512f avx512bw avx512vl avx512dq",
                                          "avx2 fma avx512f avx512bw avx512vl avx512dq avx512_vnni",
                                          "avx2 fma avx512f avx512bw avx512vl avx512dq avx512_vnni amx_tile amx_int8" };
 #if !defined(__x86_64__)
-    return level == TARE_CPU_PLAIN; /* the flags may be those of the machine that emulates this one */
+    return level <= TARE_CPU_NEON; /* the flags may be those of the machine that emulates this one */
 #endif
     return has_flags(lists[level]) && (level != TARE_CPU_AMX || may_use_tiles());
 }

@@ -26,11 +26,10 @@ static const struct {
     double (*exact)(double);
     double most_ulps;
 } functions[] = {
-    [TARE_ELEMENTARY_EXP] = { "exp", exp, 1.5 },
-    [TARE_ELEMENTARY_TANH] = { "tanh", tanh, 2.0 },
-    [TARE_ELEMENTARY_SIGMOID] = { "sigmoid", sigmoid_exact, 2.0 },
-    [TARE_ELEMENTARY_ERF] = { "erf", erf, 2.0 },
-    [TARE_ELEMENTARY_ERFC] = { "erfc", erfc, 3.0 },
+    [TARE_ELEMENTARY_EXP] = { "exp", exp, 1.5 },    [TARE_ELEMENTARY_EXPM1] = { "expm1", expm1, 1.5 },
+    [TARE_ELEMENTARY_LOG] = { "log", log, 0.501 },  [TARE_ELEMENTARY_LOG1P] = { "log1p", log1p, 0.501 },
+    [TARE_ELEMENTARY_TANH] = { "tanh", tanh, 2.0 }, [TARE_ELEMENTARY_SIGMOID] = { "sigmoid", sigmoid_exact, 2.0 },
+    [TARE_ELEMENTARY_ERF] = { "erf", erf, 2.0 },    [TARE_ELEMENTARY_ERFC] = { "erfc", erfc, 3.0 },
 };
 
 static void fill(void) {
@@ -87,11 +86,16 @@ static void every_instruction_set__gives_the_same_bits(void **state) {
 
 static void special_values__are_exact(void **state) {
     static const float in[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e30f, -1e30f };
-    static const float expected[TARE_ELEMENTARY_COUNT][7] = { { 1, 1, INFINITY, 0, NAN, INFINITY, 0 },
-                                                              { 0, -0.0f, 1, -1, NAN, 1, -1 },
-                                                              { 0.5f, 0.5f, 1, 0, NAN, 1, 0 },
-                                                              { 0, -0.0f, 1, -1, NAN, 1, -1 },
-                                                              { 1, 1, 0, 2, NAN, 0, 2 } };
+    static const float expected[TARE_ELEMENTARY_COUNT][7] = {
+        [TARE_ELEMENTARY_EXP] = { 1, 1, INFINITY, 0, NAN, INFINITY, 0 },
+        [TARE_ELEMENTARY_EXPM1] = { 0, -0.0f, INFINITY, -1, NAN, INFINITY, -1 },
+        [TARE_ELEMENTARY_LOG] = { -INFINITY, -INFINITY, INFINITY, NAN, NAN, 0x1.144f6ap6f, NAN },
+        [TARE_ELEMENTARY_LOG1P] = { 0, -0.0f, INFINITY, NAN, NAN, 0x1.144f6ap6f, NAN },
+        [TARE_ELEMENTARY_TANH] = { 0, -0.0f, 1, -1, NAN, 1, -1 },
+        [TARE_ELEMENTARY_SIGMOID] = { 0.5f, 0.5f, 1, 0, NAN, 1, 0 },
+        [TARE_ELEMENTARY_ERF] = { 0, -0.0f, 1, -1, NAN, 1, -1 },
+        [TARE_ELEMENTARY_ERFC] = { 1, 1, 0, 2, NAN, 0, 2 },
+    };
     (void)state;
     for (int f = 0; f < TARE_ELEMENTARY_COUNT; f++) {
         float got[7];
