@@ -22,8 +22,9 @@ static struct tare_edge units_of(struct tare_lowering *l, const struct tare_shlo
     const struct tare_edge x = tare_lower_in(l, 0);
     if (tare_shlo_stored_as_float(type)) return tare_lower_encode(l, x, tare_shlo_stored_as_float(type));
     if (bits_of(type) >= BYTE) return tare_lower_bitcast(l, x, TARE_DT_UINT8);
+    const struct tare_edge mask = tare_lower_scalar(l, TARE_DT_UINT8, (1 << bits_of(type)) - 1);
     return tare_lower_binary(l, "BitwiseAnd", tare_lower_cast(l, tare_lower_cast(l, x, TARE_DT_INT8), TARE_DT_UINT8),
-                             tare_lower_scalar(l, TARE_DT_UINT8, (1 << bits_of(type)) - 1));
+                             mask);
 }
 
 /* The sign bit of a signed integer of few bits is the highest of them. */
@@ -52,14 +53,14 @@ static struct tare_edge places(struct tare_lowering *l, int bits, int count) {
 static struct tare_edge split(struct tare_lowering *l, struct tare_edge units, int bits, int count) {
     const struct tare_edge inputs[] = { units, tare_lower_scalar(l, TARE_DT_INT32, -1) };
     const struct tare_edge column = tare_lower_end(l, tare_lower_begin(l, "ExpandDims", inputs, 2));
-    return tare_lower_binary(l, "BitwiseAnd", tare_lower_binary(l, "RightShift", column, places(l, bits, count)),
-                             tare_lower_scalar(l, TARE_DT_UINT8, (1 << bits) - 1));
+    const struct tare_edge mask = tare_lower_scalar(l, TARE_DT_UINT8, (1 << bits) - 1);
+    return tare_lower_binary(l, "BitwiseAnd", tare_lower_binary(l, "RightShift", column, places(l, bits, count)), mask);
 }
 
 /* The units of `bits` along the last axis become one. */
 static struct tare_edge join(struct tare_lowering *l, struct tare_edge units, int bits, int count) {
-    return tare_lower_binary(l, "Sum", tare_lower_binary(l, "LeftShift", units, places(l, bits, count)),
-                             tare_lower_scalar(l, TARE_DT_INT32, -1));
+    const struct tare_edge last = tare_lower_scalar(l, TARE_DT_INT32, -1);
+    return tare_lower_binary(l, "Sum", tare_lower_binary(l, "LeftShift", units, places(l, bits, count)), last);
 }
 
 /* In the shape of the type and the further axes. One dimension may be dynamic. */

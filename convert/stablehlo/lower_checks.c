@@ -57,10 +57,10 @@ static struct tare_edge both(struct tare_lowering *l, struct tare_edge x, struct
 
 /* |x - y| <= tolerance, both in double. */
 static struct tare_edge is_near(struct tare_lowering *l, struct tare_edge x, struct tare_edge y, double tolerance) {
-    const struct tare_edge difference =
-        tare_lower_binary(l, "Sub", tare_lower_cast(l, x, TARE_DT_DOUBLE), tare_lower_cast(l, y, TARE_DT_DOUBLE));
-    return tare_lower_binary(l, "LessEqual", tare_lower_unary(l, "Abs", difference),
-                             tare_lower_scalar(l, TARE_DT_DOUBLE, tolerance));
+    const struct tare_edge wide = tare_lower_cast(l, y, TARE_DT_DOUBLE);
+    const struct tare_edge difference = tare_lower_binary(l, "Sub", tare_lower_cast(l, x, TARE_DT_DOUBLE), wide);
+    const struct tare_edge limit = tare_lower_scalar(l, TARE_DT_DOUBLE, tolerance);
+    return tare_lower_binary(l, "LessEqual", tare_lower_unary(l, "Abs", difference), limit);
 }
 
 /* The position of a number in the order of all numbers of its dtype, as int64; both zeros are 0. */
@@ -82,15 +82,16 @@ static struct tare_edge is_close(struct tare_lowering *l, struct tare_edge x, st
     const struct tare_edge distance = tare_lower_unary(l, "Abs", tare_lower_binary(l, "Sub", a, b));
     const struct tare_edge least = tare_lower_scalar(l, TARE_DT_INT64, (double)limits->min_ulps);
     const struct tare_edge most = tare_lower_scalar(l, TARE_DT_INT64, (double)limits->max_ulps);
-    const struct tare_edge within = both(l, tare_lower_binary(l, "GreaterEqual", distance, least),
-                                         tare_lower_binary(l, "LessEqual", distance, most));
+    const struct tare_edge is_below = tare_lower_binary(l, "LessEqual", distance, most);
+    const struct tare_edge within = both(l, tare_lower_binary(l, "GreaterEqual", distance, least), is_below);
     return both(l, within, is_near(l, a, b, 0x1p62));
 }
 
 static struct tare_edge real_equal(struct tare_lowering *l, const struct rule *rule, struct tare_edge x,
                                    struct tare_edge y, const struct limits *limits) {
     const struct tare_edge same = tare_lower_binary(l, "Equal", x, y);
-    const struct tare_edge nan = both(l, tare_lower_unary(l, "IsNan", x), tare_lower_unary(l, "IsNan", y));
+    const struct tare_edge is_nan = tare_lower_unary(l, "IsNan", y);
+    const struct tare_edge nan = both(l, tare_lower_unary(l, "IsNan", x), is_nan);
     if (rule->kind == EXACT) return either(l, same, nan);
     if (rule->kind == ULPS) return either(l, is_close(l, x, y, limits), nan);
     return either(l, either(l, is_near(l, x, y, limits->tolerance), same), nan);
@@ -102,15 +103,22 @@ static struct tare_edge part(struct tare_lowering *l, const char *op, struct tar
     return tare_lower_end(l, node);
 }
 
+/* Where the parts that `op` takes from complex numbers are equal. */
+static struct tare_edge part_equal(struct tare_lowering *l, const struct rule *rule, const char *op, struct tare_edge x,
+                                   struct tare_edge y, const struct limits *limits) {
+    const int dtype = tare_edge_dtype(x) == TARE_DT_COMPLEX64 ? TARE_DT_FLOAT : TARE_DT_DOUBLE;
+    const struct tare_edge of_y = part(l, op, y, dtype);
+    return real_equal(l, rule, part(l, op, x, dtype), of_y, limits);
+}
+
 /* Which elements are equal, with the shape of the operands. */
 static struct tare_edge elements_equal(struct tare_lowering *l, const struct rule *rule, struct tare_edge x,
                                        struct tare_edge y, const struct limits *limits) {
     const int dtype = tare_edge_dtype(x);
     if (is_float(dtype)) return real_equal(l, rule, x, y, limits);
     if (dtype != TARE_DT_COMPLEX64 && dtype != TARE_DT_COMPLEX128) return tare_lower_binary(l, "Equal", x, y);
-    const int real = dtype == TARE_DT_COMPLEX64 ? TARE_DT_FLOAT : TARE_DT_DOUBLE;
-    return both(l, real_equal(l, rule, part(l, "Real", x, real), part(l, "Real", y, real), limits),
-                real_equal(l, rule, part(l, "Imag", x, real), part(l, "Imag", y, real), limits));
+    const struct tare_edge imaginary = part_equal(l, rule, "Imag", x, y, limits);
+    return both(l, part_equal(l, rule, "Real", x, y, limits), imaginary);
 }
 
 /* ---- the text ---- */
@@ -157,8 +165,8 @@ static struct tare_edge element_text(struct tare_lowering *l, struct tare_edge x
 static struct tare_edge coordinates_text(struct tare_lowering *l, struct tare_edge different, size_t rank) {
     static const int64_t zeros[TARE_MAX_RANK];
     const int64_t row[] = { 1, (int64_t)rank };
-    const struct tare_edge all =
-        with_row(l, tare_lower_unary(l, "Where", different), tare_lower_longs_of(l, zeros, row, 2));
+    const struct tare_edge last = tare_lower_longs_of(l, zeros, row, 2);
+    const struct tare_edge all = with_row(l, tare_lower_unary(l, "Where", different), last);
     const struct tare_edge first = row_at(l, all, tare_lower_scalar(l, TARE_DT_INT32, 0));
     const struct tare_edge inputs[] = { as_text(l, first), tare_lower_scalar(l, TARE_DT_INT32, 0) };
     struct tare_node *node = tare_lower_begin(l, "ReduceJoin", inputs, 2);

@@ -116,7 +116,8 @@ static struct tare_edge cube_root(struct tare_lowering *l, struct tare_edge x) {
     const struct tare_edge error = tare_lower_binary(l, "Sub", tare_lower_binary(l, "Mul", square, root), x);
     const struct tare_edge slope = tare_lower_binary(l, "Mul", square, tare_lower_scalar(l, TARE_DT_DOUBLE, 3));
     const struct tare_edge step = tare_lower_binary(l, "RealDiv", error, slope);
-    return tare_lower_select(l, tare_lower_unary(l, "IsFinite", step), tare_lower_binary(l, "Sub", root, step), root);
+    const struct tare_edge nearer = tare_lower_binary(l, "Sub", root, step);
+    return tare_lower_select(l, tare_lower_unary(l, "IsFinite", step), nearer, root);
 }
 
 /* In double, so that floats are rounded once. */
@@ -126,10 +127,12 @@ static void lower_cbrt(struct tare_lowering *l, const void *arg) {
     const struct tare_edge x = tare_lower_cast(l, tare_lower_in(l, 0), wide);
     struct tare_edge result;
     (void)arg;
-    if (is_complex)
+    if (is_complex) {
         result = tare_lower_binary(l, "Pow", x, tare_lower_scalar(l, wide, 1.0 / 3));
-    else
-        result = tare_lower_binary(l, "Mul", sign(l, x, wide), cube_root(l, tare_lower_unary(l, "Abs", x)));
+    } else {
+        const struct tare_edge size = cube_root(l, tare_lower_unary(l, "Abs", x));
+        result = tare_lower_binary(l, "Mul", sign(l, x, wide), size);
+    }
     tare_lower_set(l, tare_lower_cast(l, result, tare_lower_out_dtype(l, 0)));
 }
 
@@ -138,11 +141,12 @@ static void lower_round_away(struct tare_lowering *l, const void *arg) {
     const int dtype = tare_lower_in_dtype(l, 0);
     const struct tare_edge x = tare_lower_in(l, 0), size = tare_lower_unary(l, "Abs", x);
     const struct tare_edge whole = tare_lower_unary(l, "Floor", size);
-    const struct tare_edge up = tare_lower_binary(l, "GreaterEqual", tare_lower_binary(l, "Sub", size, whole),
-                                                  tare_lower_scalar(l, dtype, 0.5));
+    const struct tare_edge half = tare_lower_scalar(l, dtype, 0.5);
+    const struct tare_edge up = tare_lower_binary(l, "GreaterEqual", tare_lower_binary(l, "Sub", size, whole), half);
     const struct tare_edge more = tare_lower_binary(l, "AddV2", whole, tare_lower_scalar(l, dtype, 1));
+    const struct tare_edge rounded = tare_lower_select(l, up, more, whole);
     (void)arg;
-    tare_lower_set(l, tare_lower_binary(l, "Mul", sign(l, x, dtype), tare_lower_select(l, up, more, whole)));
+    tare_lower_set(l, tare_lower_binary(l, "Mul", sign(l, x, dtype), rounded));
 }
 
 static void lower_popcount(struct tare_lowering *l, const void *arg) {
@@ -177,7 +181,8 @@ static struct tare_edge complex_extreme(struct tare_lowering *l, bool is_max, st
     const char *order = is_max ? "Greater" : "Less";
     const struct tare_edge xr = part(l, "Real", x), yr = part(l, "Real", y);
     const struct tare_edge first = tare_lower_binary(l, order, xr, yr), same = tare_lower_binary(l, "Equal", xr, yr);
-    const struct tare_edge second = tare_lower_binary(l, order, part(l, "Imag", x), part(l, "Imag", y));
+    const struct tare_edge yi = part(l, "Imag", y), xi = part(l, "Imag", x);
+    const struct tare_edge second = tare_lower_binary(l, order, xi, yi);
     const struct tare_edge x_wins =
         tare_lower_binary(l, "LogicalOr", first, tare_lower_binary(l, "LogicalAnd", same, second));
     return tare_lower_select(l, x_wins, x, y);
@@ -201,12 +206,12 @@ static void lower_atan2(struct tare_lowering *l, const void *arg) {
     tare_tensor_reset(&unit);
     const struct tare_edge wide_y = tare_lower_cast(l, y, TARE_DT_COMPLEX128);
     const struct tare_edge wide_x = tare_lower_cast(l, x, TARE_DT_COMPLEX128);
-    const struct tare_edge squares = tare_lower_binary(l, "AddV2", tare_lower_binary(l, "Mul", wide_x, wide_x),
-                                                       tare_lower_binary(l, "Mul", wide_y, wide_y));
+    const struct tare_edge square = tare_lower_binary(l, "Mul", wide_y, wide_y);
+    const struct tare_edge squares = tare_lower_binary(l, "AddV2", tare_lower_binary(l, "Mul", wide_x, wide_x), square);
     const struct tare_edge sum = tare_lower_binary(l, "AddV2", wide_x, tare_lower_binary(l, "Mul", i, wide_y));
     const struct tare_edge quotient = tare_lower_binary(l, "RealDiv", sum, tare_lower_unary(l, "Sqrt", squares));
-    const struct tare_edge result =
-        tare_lower_binary(l, "Mul", tare_lower_unary(l, "Neg", i), tare_lower_unary(l, "Log", quotient));
+    const struct tare_edge log = tare_lower_unary(l, "Log", quotient);
+    const struct tare_edge result = tare_lower_binary(l, "Mul", tare_lower_unary(l, "Neg", i), log);
     tare_lower_set(l, tare_lower_cast(l, result, dtype));
 }
 
@@ -276,17 +281,16 @@ static void lower_quotient(struct tare_lowering *l, const void *arg) {
 /* Unsigned integers, of which there is no Pow: in int64, whose products have the same low bits. Powers of odd numbers
  * repeat after 2^62 exponents and those of even ones are 0 from 64, so bit 62 can stand for bit 63 of an exponent. */
 static struct tare_edge unsigned_power(struct tare_lowering *l, struct tare_edge x, struct tare_edge y, int dtype) {
-    if (dtype != TARE_DT_UINT64)
-        return tare_lower_cast(
-            l, tare_lower_binary(l, "Pow", tare_lower_cast(l, x, TARE_DT_INT64), tare_lower_cast(l, y, TARE_DT_INT64)),
-            dtype);
+    if (dtype != TARE_DT_UINT64) {
+        const struct tare_edge exponent = tare_lower_cast(l, y, TARE_DT_INT64);
+        return tare_lower_cast(l, tare_lower_binary(l, "Pow", tare_lower_cast(l, x, TARE_DT_INT64), exponent), dtype);
+    }
     const struct tare_edge half = tare_lower_binary(l, "RightShift", y, tare_lower_scalar(l, dtype, 1));
     const struct tare_edge bit = tare_lower_scalar(l, dtype, ldexp(1, 62));
     const struct tare_edge top = tare_lower_binary(l, "BitwiseAnd", half, bit);
-    const struct tare_edge low = tare_lower_binary(
-        l, "BitwiseAnd", y,
-        tare_lower_binary(l, "RightShift", tare_lower_unary(l, "Invert", tare_lower_scalar(l, dtype, 0)),
-                          tare_lower_scalar(l, dtype, 1)));
+    const struct tare_edge one = tare_lower_scalar(l, dtype, 1);
+    const struct tare_edge ones = tare_lower_unary(l, "Invert", tare_lower_scalar(l, dtype, 0));
+    const struct tare_edge low = tare_lower_binary(l, "BitwiseAnd", y, tare_lower_binary(l, "RightShift", ones, one));
     const struct tare_edge exponent = tare_lower_bitcast(l, tare_lower_binary(l, "BitwiseOr", low, top), TARE_DT_INT64);
     return tare_lower_bitcast(l, tare_lower_binary(l, "Pow", tare_lower_bitcast(l, x, TARE_DT_INT64), exponent), dtype);
 }
@@ -412,12 +416,12 @@ static struct tare_edge odd_float(struct tare_lowering *l, struct tare_edge x) {
     const struct tare_edge word = tare_lower_bitcast(l, nearest, TARE_DT_INT32);
     const struct tare_edge one = tare_lower_scalar(l, TARE_DT_INT32, 1);
     const struct tare_edge odd = tare_lower_binary(l, "Equal", tare_lower_binary(l, "BitwiseAnd", word, one), one);
-    const struct tare_edge exact =
-        tare_lower_binary(l, "LogicalOr", tare_lower_binary(l, "Equal", back, x), tare_lower_unary(l, "IsNan", x));
-    const struct tare_edge beyond =
-        tare_lower_binary(l, "Greater", tare_lower_unary(l, "Abs", back), tare_lower_unary(l, "Abs", x));
-    const struct tare_edge other =
-        tare_lower_select(l, beyond, tare_lower_binary(l, "Sub", word, one), tare_lower_binary(l, "AddV2", word, one));
+    const struct tare_edge is_nan = tare_lower_unary(l, "IsNan", x);
+    const struct tare_edge exact = tare_lower_binary(l, "LogicalOr", tare_lower_binary(l, "Equal", back, x), is_nan);
+    const struct tare_edge size = tare_lower_unary(l, "Abs", x);
+    const struct tare_edge beyond = tare_lower_binary(l, "Greater", tare_lower_unary(l, "Abs", back), size);
+    const struct tare_edge next = tare_lower_binary(l, "AddV2", word, one);
+    const struct tare_edge other = tare_lower_select(l, beyond, tare_lower_binary(l, "Sub", word, one), next);
     return tare_lower_bitcast(l, tare_lower_select(l, tare_lower_binary(l, "LogicalOr", exact, odd), word, other),
                               TARE_DT_FLOAT);
 }

@@ -61,7 +61,8 @@ static struct tare_edge normalize(struct norm *s, struct tare_edge scale, struct
                                   struct tare_edge average, struct tare_edge variance) {
     const struct tare_edge centred = call(s, "Sub", s->x, spread(s, average));
     const struct tare_edge normal = call(s, "RealDiv", centred, spread(s, deviation(s, variance)));
-    return call(s, "AddV2", call(s, "Mul", normal, spread(s, scale)), spread(s, offset));
+    const struct tare_edge last = spread(s, offset);
+    return call(s, "AddV2", call(s, "Mul", normal, spread(s, scale)), last);
 }
 
 static void lower_inference(struct tare_lowering *l, const void *arg) {
@@ -97,9 +98,8 @@ static void lower_grad(struct tare_lowering *l, const void *arg) {
     /* scale / sqrt(variance + epsilon) / n * (n grad - sum(grad) - centred * sum(grad * centred) / (variance +
      * epsilon)) */
     const struct tare_edge slope = call(&s, "RealDiv", by_centred, epsilon_variance);
-    const struct tare_edge inner =
-        call(&s, "Sub", call(&s, "Sub", call(&s, "Mul", grad, s.count), spread(&s, by_offset)),
-             call(&s, "Mul", centred, spread(&s, slope)));
+    const struct tare_edge sloped = call(&s, "Mul", centred, spread(&s, slope)), offsets = spread(&s, by_offset);
+    const struct tare_edge inner = call(&s, "Sub", call(&s, "Sub", call(&s, "Mul", grad, s.count), offsets), sloped);
     const struct tare_edge factor = call(&s, "RealDiv", call(&s, "RealDiv", scale, sqrt_variance), s.count);
     l->outputs[0] = call(&s, "Mul", inner, spread(&s, factor));
     l->outputs[1] = call(&s, "RealDiv", by_centred, sqrt_variance);

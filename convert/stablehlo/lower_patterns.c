@@ -301,7 +301,8 @@ static bool read_norm(struct norm *n, const struct tare_shlo_op *op, size_t offs
 }
 
 static struct tare_edge ones(struct tare_lowering *l, int64_t count) {
-    return tare_lower_binary(l, "Fill", tare_lower_longs(l, &count, 1), tare_lower_scalar(l, TARE_DT_FLOAT, 1));
+    const struct tare_edge one = tare_lower_scalar(l, TARE_DT_FLOAT, 1);
+    return tare_lower_binary(l, "Fill", tare_lower_longs(l, &count, 1), one);
 }
 
 static bool match_batch_norm(struct tare_lowering *l) {
@@ -328,7 +329,8 @@ static bool match_bias(struct tare_lowering *l) {
         const struct tare_shlo_value *x = l->op->operands[i];
         const struct tare_shlo_value *bias = vector_of(l->op->operands[1 - i], type->dims[type->rank - 1]);
         if (!bias || (!defined_by(x, "convolution") && !defined_by(x, "dot_general"))) continue;
-        tare_lower_set(l, tare_lower_binary(l, "BiasAdd", tare_lower_value(l, x), tare_lower_value(l, bias)));
+        const struct tare_edge added = tare_lower_value(l, bias);
+        tare_lower_set(l, tare_lower_binary(l, "BiasAdd", tare_lower_value(l, x), added));
         return true;
     }
     return false;

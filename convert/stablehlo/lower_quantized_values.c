@@ -39,7 +39,8 @@ struct tare_edge tare_lower_dequantize(struct tare_lowering *l, struct tare_edge
 struct tare_edge tare_lower_quantize(struct tare_lowering *l, struct tare_edge x, const struct tare_shlo_type *type) {
     const struct tare_shlo_quantized *q = tare_shlo_quantized_of(type);
     const int work = work_dtype(q);
-    x = tare_lower_binary(l, "RealDiv", tare_lower_cast(l, x, work), tare_lower_per_channel(l, type, true, work));
+    const struct tare_edge scale = tare_lower_per_channel(l, type, true, work);
+    x = tare_lower_binary(l, "RealDiv", tare_lower_cast(l, x, work), scale);
     if (!tare_shlo_is_centred(q)) x = tare_lower_binary(l, "AddV2", x, tare_lower_per_channel(l, type, false, work));
     x = tare_lower_binary(l, "Maximum", x, tare_lower_scalar(l, work, (double)q->minimum));
     x = tare_lower_binary(l, "Minimum", x, tare_lower_scalar(l, work, (double)q->maximum));

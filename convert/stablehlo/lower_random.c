@@ -67,8 +67,8 @@ static struct tare_edge xor (struct tare_lowering * l, struct tare_edge x, struc
 }
 
 static struct tare_edge rotate(struct tare_lowering *l, struct tare_edge x, int distance) {
-    return tare_lower_binary(l, "BitwiseOr", tare_lower_binary(l, "LeftShift", x, word(l, distance)),
-                             tare_lower_binary(l, "RightShift", x, word(l, 32 - distance)));
+    const struct tare_edge right = tare_lower_binary(l, "RightShift", x, word(l, 32 - distance));
+    return tare_lower_binary(l, "BitwiseOr", tare_lower_binary(l, "LeftShift", x, word(l, distance)), right);
 }
 
 /* (key 0, key 1, x0, x1) -> (x0, x1), element by element. */
@@ -81,7 +81,8 @@ void tare_lower_threefry(struct tare_lowering *l, const void *arg) {
         return;
     }
     struct tare_edge keys[3] = { tare_lower_in(l, 0), tare_lower_in(l, 1) };
-    keys[2] = xor(l, word(l, 0x1BD11BDA), xor(l, keys[0], keys[1]));
+    keys[2] = xor(l, keys[0], keys[1]);
+    keys[2] = xor(l, word(l, 0x1BD11BDA), keys[2]);
     struct tare_edge x0 = add(l, tare_lower_in(l, 2), keys[0]), x1 = add(l, tare_lower_in(l, 3), keys[1]);
     for (int group = 0; group < 5; group++) {
         for (int i = 0; i < 4; i++) {
@@ -89,7 +90,8 @@ void tare_lower_threefry(struct tare_lowering *l, const void *arg) {
             x1 = xor(l, rotate(l, x1, rotations[group % 2][i]), x0);
         }
         x0 = add(l, x0, keys[(group + 1) % 3]);
-        x1 = add(l, add(l, x1, keys[(group + 2) % 3]), word(l, group + 1));
+        const struct tare_edge count = word(l, group + 1);
+        x1 = add(l, add(l, x1, keys[(group + 2) % 3]), count);
     }
     l->outputs[0] = x0;
     l->outputs[1] = x1;

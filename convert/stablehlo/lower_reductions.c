@@ -50,7 +50,8 @@ static void lower_reduce(struct tare_lowering *l, const void *arg) {
     struct tare_node *node;
     (void)arg;
     if (plain) {
-        tare_lower_set(l, tare_lower_binary(l, plain, tare_lower_in(l, 0), tare_lower_longs(l, dims, n)));
+        const struct tare_edge axes = tare_lower_longs(l, dims, n);
+        tare_lower_set(l, tare_lower_binary(l, plain, tare_lower_in(l, 0), axes));
         return;
     }
     if (!gather_operands(l, inputs, MOST_OPERANDS)) return;

@@ -14,8 +14,9 @@ static struct tare_edge as_longs(struct tare_lowering *l, struct tare_edge x) {
 /* ---- shapes ---- */
 
 static void lower_reshape(struct tare_lowering *l, const void *arg) {
+    const struct tare_edge shape = tare_lower_dims(l, tare_lower_out_type(l, 0));
     (void)arg;
-    tare_lower_set(l, tare_lower_reshape(l, tare_lower_in(l, 0), tare_lower_dims(l, tare_lower_out_type(l, 0))));
+    tare_lower_set(l, tare_lower_reshape(l, tare_lower_in(l, 0), shape));
 }
 
 /* With one dynamic dimension, its size follows from the number of elements. */
@@ -32,12 +33,11 @@ static bool infers_one(const struct tare_shlo_type *type, int64_t *dims) {
 static void lower_dynamic_reshape(struct tare_lowering *l, const void *arg) {
     const struct tare_shlo_type *type = tare_lower_out_type(l, 0);
     int64_t dims[TARE_MAX_RANK];
+    const bool is_inferred = type->rank <= TARE_MAX_RANK && infers_one(type, dims);
+    const struct tare_edge shape =
+        is_inferred ? tare_lower_longs(l, dims, type->rank) : as_longs(l, tare_lower_in(l, 1));
     (void)arg;
-    if (type->rank <= TARE_MAX_RANK && infers_one(type, dims)) {
-        tare_lower_set(l, tare_lower_reshape(l, tare_lower_in(l, 0), tare_lower_longs(l, dims, type->rank)));
-        return;
-    }
-    tare_lower_set(l, tare_lower_reshape(l, tare_lower_in(l, 0), as_longs(l, tare_lower_in(l, 1))));
+    tare_lower_set(l, tare_lower_reshape(l, tare_lower_in(l, 0), shape));
 }
 
 /* True if the operand has all elements of the result: no axis is longer. */
@@ -105,16 +105,17 @@ static void lower_dynamic_broadcast(struct tare_lowering *l, const void *arg) {
 }
 
 static void lower_broadcast(struct tare_lowering *l, const void *arg) {
+    const struct tare_edge shape = tare_lower_dims(l, tare_lower_out_type(l, 0));
     (void)arg;
-    tare_lower_set(
-        l, tare_lower_binary(l, "BroadcastTo", tare_lower_in(l, 0), tare_lower_dims(l, tare_lower_out_type(l, 0))));
+    tare_lower_set(l, tare_lower_binary(l, "BroadcastTo", tare_lower_in(l, 0), shape));
 }
 
 static void lower_with_list(struct tare_lowering *l, const void *arg) {
     const char *const *row = arg; /* the op and the attribute that is its second input */
     int64_t values[TARE_MAX_RANK];
     const size_t count = tare_lower_ints(l, values, TARE_MAX_RANK, row[1]);
-    tare_lower_set(l, tare_lower_binary(l, row[0], tare_lower_in(l, 0), tare_lower_longs(l, values, count)));
+    const struct tare_edge list = tare_lower_longs(l, values, count);
+    tare_lower_set(l, tare_lower_binary(l, row[0], tare_lower_in(l, 0), list));
 }
 
 static void lower_concatenate(struct tare_lowering *l, const void *arg) {
@@ -214,7 +215,8 @@ static void lower_real_dynamic_slice(struct tare_lowering *l, const void *arg) {
     (void)arg;
     for (size_t i = 0; i < 4; i++)
         inputs[i] = i ? as_longs(l, tare_lower_in(l, i)) : tare_lower_in(l, i);
-    if (is_all_ones(tare_lower_in(l, 3), 0) && sizes_of(&sizes, tare_lower_in(l, 1), tare_lower_in(l, 2))) {
+    const struct tare_edge end = tare_lower_in(l, 2), begin = tare_lower_in(l, 1);
+    if (is_all_ones(tare_lower_in(l, 3), 0) && sizes_of(&sizes, begin, end)) {
         inputs[2] = as_longs(l, sizes);
         tare_lower_set(l, tare_lower_end(l, tare_lower_begin(l, "Slice", inputs, 3)));
     } else {
@@ -233,10 +235,10 @@ static struct tare_edge starts(struct tare_lowering *l, size_t first) {
     if (!count) return tare_lower_longs(l, NULL, 0);
     for (size_t i = 0; i < count; i++) {
         inputs[i] = as_longs(l, tare_lower_in(l, first + i));
-        if (tare_lower_in_dtype(l, first + i) == TARE_DT_UINT64)
-            inputs[i] =
-                tare_lower_select(l, tare_lower_binary(l, "Less", inputs[i], tare_lower_scalar(l, TARE_DT_INT64, 0)),
-                                  tare_lower_scalar(l, TARE_DT_INT64, 4e18), inputs[i]);
+        if (tare_lower_in_dtype(l, first + i) != TARE_DT_UINT64) continue;
+        const struct tare_edge most = tare_lower_scalar(l, TARE_DT_INT64, 4e18);
+        const struct tare_edge zero = tare_lower_scalar(l, TARE_DT_INT64, 0);
+        inputs[i] = tare_lower_select(l, tare_lower_binary(l, "Less", inputs[i], zero), most, inputs[i]);
     }
     return tare_lower_end(l, tare_lower_begin(l, "Pack", inputs, count));
 }

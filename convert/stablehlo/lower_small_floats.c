@@ -44,16 +44,18 @@ static struct tare_edge round_subnormal(struct tare_lowering *l, struct tare_edg
 /* A zero with the sign that x does not have. */
 static struct tare_edge opposite_zero(struct tare_lowering *l, struct tare_edge x) {
     const int integer = is_double(l, x) ? TARE_DT_INT64 : TARE_DT_INT32;
-    const struct tare_edge is_negative =
-        tare_lower_binary(l, "Less", tare_lower_bitcast(l, x, integer), tare_lower_scalar(l, integer, 0));
-    return tare_lower_select(l, is_negative, number(l, x, 0), number(l, x, -0.0));
+    const struct tare_edge none = tare_lower_scalar(l, integer, 0);
+    const struct tare_edge is_negative = tare_lower_binary(l, "Less", tare_lower_bitcast(l, x, integer), none);
+    const struct tare_edge negative = number(l, x, -0.0);
+    return tare_lower_select(l, is_negative, number(l, x, 0), negative);
 }
 
 static struct tare_edge round_finite(struct tare_lowering *l, struct tare_edge x,
                                      const struct tare_shlo_small_float *f) {
     const struct tare_edge size = tare_lower_unary(l, "Abs", x);
     const struct tare_edge is_small = tare_lower_binary(l, "Less", size, number(l, x, ldexp(1, 1 - f->bias)));
-    const struct tare_edge value = tare_lower_select(l, is_small, round_subnormal(l, x, f), round_normal(l, x, f));
+    const struct tare_edge normal = round_normal(l, x, f);
+    const struct tare_edge value = tare_lower_select(l, is_small, round_subnormal(l, x, f), normal);
     const struct tare_edge most = number(l, x, greatest(f));
     if (f->special == TARE_SMALL_IEEE) {
         const struct tare_edge is_over = tare_lower_binary(l, "Greater", tare_lower_unary(l, "Abs", value), most);
@@ -61,8 +63,9 @@ static struct tare_edge round_finite(struct tare_lowering *l, struct tare_edge x
         return tare_lower_select(l, is_over, infinite, value);
     }
     const struct tare_edge low = tare_lower_binary(l, "Maximum", value, number(l, x, -greatest(f)));
-    return tare_lower_select(l, tare_lower_unary(l, "IsNan", x), opposite_zero(l, x),
-                             tare_lower_binary(l, "Minimum", low, most));
+    const struct tare_edge within = tare_lower_binary(l, "Minimum", low, most);
+    const struct tare_edge zero = opposite_zero(l, x);
+    return tare_lower_select(l, tare_lower_unary(l, "IsNan", x), zero, within);
 }
 
 /* Half of the mantissa carries into the exponent; the mantissa is then dropped. As in XLA, numbers between the least
@@ -76,12 +79,14 @@ static struct tare_edge round_to_power(struct tare_lowering *l, struct tare_edge
     const struct tare_edge sum = tare_lower_binary(l, "AddV2", tare_lower_bitcast(l, x, integer), half);
     const struct tare_edge power =
         tare_lower_bitcast(l, tare_lower_binary(l, "BitwiseAnd", sum, mask), wide ? TARE_DT_DOUBLE : TARE_DT_FLOAT);
+    struct tare_edge lowest = number(l, x, 2 * least);
     struct tare_edge value =
-        tare_lower_select(l, tare_lower_binary(l, "Less", x, number(l, x, 2 * least)), number(l, x, 2 * least), power);
-    value = tare_lower_select(l, tare_lower_binary(l, "LessEqual", x, number(l, x, least)), number(l, x, least), value);
+        tare_lower_select(l, tare_lower_binary(l, "Less", x, number(l, x, 2 * least)), lowest, power);
+    lowest = number(l, x, least);
+    value = tare_lower_select(l, tare_lower_binary(l, "LessEqual", x, number(l, x, least)), lowest, value);
+    const struct tare_edge is_below = tare_lower_binary(l, "Less", x, number(l, x, most));
     const struct tare_edge in_range =
-        tare_lower_binary(l, "LogicalAnd", tare_lower_binary(l, "Greater", x, number(l, x, 0)),
-                          tare_lower_binary(l, "Less", x, number(l, x, most)));
+        tare_lower_binary(l, "LogicalAnd", tare_lower_binary(l, "Greater", x, number(l, x, 0)), is_below);
     return tare_lower_select(l, in_range, value, number(l, x, (double)NAN));
 }
 
@@ -113,9 +118,9 @@ struct tare_edge tare_lower_encode(struct tare_lowering *l, struct tare_edge x, 
     code = tare_lower_select(l, is_nan, tare_lower_binary(l, "BitwiseOr", top, quiet), code);
     const struct tare_edge is_negative = tare_lower_binary(l, "Less", word, tare_lower_scalar(l, TARE_DT_INT32, 0));
     const struct tare_edge sign = tare_lower_scalar(l, TARE_DT_INT32, 1 << bits);
-    code =
-        tare_lower_select(l, tare_lower_binary(l, "LogicalAnd", is_negative, tare_lower_unary(l, "LogicalNot", is_nan)),
-                          tare_lower_binary(l, "BitwiseOr", code, sign), code);
+    const struct tare_edge negated = tare_lower_binary(l, "BitwiseOr", code, sign);
+    const struct tare_edge is_number = tare_lower_unary(l, "LogicalNot", is_nan);
+    code = tare_lower_select(l, tare_lower_binary(l, "LogicalAnd", is_negative, is_number), negated, code);
     return tare_lower_cast(l, code, TARE_DT_UINT8);
 }
 

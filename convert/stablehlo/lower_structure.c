@@ -171,8 +171,8 @@ static void lower_set_dimension_size(struct tare_lowering *l, const void *arg) {
     for (size_t d = 0; d < rank; d++)
         begin[d] = d == (size_t)dimension;
     const struct tare_edge one_hot = tare_lower_longs(l, begin, rank);
-    const struct tare_edge sizes =
-        tare_lower_binary(l, "AddV2", tare_lower_longs(l, all, rank), tare_lower_binary(l, "Mul", one_hot, size));
+    const struct tare_edge from_all = tare_lower_binary(l, "Mul", one_hot, size);
+    const struct tare_edge sizes = tare_lower_binary(l, "AddV2", tare_lower_longs(l, all, rank), from_all);
     memset(begin, 0, sizeof begin);
     const struct tare_edge inputs[] = { tare_lower_in(l, 0), tare_lower_longs(l, begin, rank), sizes };
     tare_lower_set(l, tare_lower_end(l, tare_lower_begin(l, "Slice", inputs, 3)));

@@ -24,6 +24,32 @@ low/a.c:1: includes high/b.h: low does not depend on high
 EXPECTED
 diff "$work/expected" <(sort "$work/found") || fail "upward includes: the lines differ"
 
+# No call has two arguments that add to a graph: their order is the compiler's.
+python3 "$TARE_SOURCE_DIR/scripts/check-order.py" "$TARE_SOURCE_DIR" >"$work/found" || fail "open order of evaluation: $(cat "$work/found")"
+mkdir -p "$work/order/quant"
+cat >"$work/order/quant/a.c" <<'SOURCE'
+/* one(g) two(g) */
+static int one(void *g) {
+    return tare_graph_add(g, "op, (", "name") != 0;
+}
+int two(void *g) {
+    return one(g) + sizeof(one(g));
+}
+static int none(void *g) {
+    return g != 0;
+}
+static void calls(void *g, int a, int b) {
+    calls(g, one(g), none(g));
+    calls(g, none(g), a ? one(g) : two(g));
+    calls(g,
+          1 + one(g), (int)two(g));
+    a = one(g), b = two(g);
+}
+SOURCE
+git -C "$work/order" init -q && git -C "$work/order" add .
+python3 "$TARE_SOURCE_DIR/scripts/check-order.py" "$work/order" >"$work/found" && fail "an open order of evaluation is accepted"
+echo 'quant/a.c:14: calls: the order of its arguments is open (one, two)' | diff - "$work/found" || fail "the line of an open order differs"
+
 crowded=$(git -C "$TARE_SOURCE_DIR" ls-files '*.c' '*.h' | grep -v '^tests/' | sed 's|/[^/]*$||' | sort | uniq -c | awk '$1 > 60')
 [ -z "$crowded" ] || fail "more than 60 files in a folder: $crowded"
 

@@ -77,9 +77,10 @@ static tare_build_value custom_call(struct tare_emit *emit, const char *target, 
 static tare_build_value polynomial(struct tare_emit *emit, tare_build_value x, const double *coefficients,
                                    size_t count) {
     tare_build_value sum = number_like(emit, x, coefficients[0]);
-    for (size_t i = 1; i < count; i++)
-        sum = tare_build_binary(B, "add", tare_build_binary(B, "multiply", sum, x),
-                                number_like(emit, x, coefficients[i]));
+    for (size_t i = 1; i < count; i++) {
+        const tare_build_value last = number_like(emit, x, coefficients[i]);
+        sum = tare_build_binary(B, "add", tare_build_binary(B, "multiply", sum, x), last);
+    }
     return sum;
 }
 
@@ -98,8 +99,9 @@ static tare_build_value erf_of(struct tare_emit *emit, tare_build_value x) {
     if (dtype == TARE_DT_DOUBLE) return custom_call(emit, "mhlo.erf", x);
     const tare_build_value wide = tare_build_convert(B, x, TARE_DT_FLOAT);
     const tare_build_value limit = number_like(emit, wide, 3.832506856900711);
-    const tare_build_value within = tare_build_binary(B, "maximum", tare_build_binary(B, "minimum", wide, limit),
-                                                      tare_build_unary(B, "negate", limit));
+    const tare_build_value least = tare_build_unary(B, "negate", limit);
+    const tare_build_value within =
+        tare_build_binary(B, "maximum", tare_build_binary(B, "minimum", wide, limit), least);
     const tare_build_value square = tare_build_binary(B, "multiply", within, within);
     const tare_build_value product = tare_build_binary(B, "multiply", within, polynomial(emit, square, numerator, 5));
     const tare_build_value value = tare_build_binary(B, "divide", product, polynomial(emit, square, denominator, 7));
@@ -131,8 +133,8 @@ static tare_status emit_erfc(struct tare_emit *emit, const struct tare_node *nod
     const tare_build_value reciprocal = tare_build_binary(B, "divide", one, size);
     const tare_build_value argument = tare_build_binary(B, "multiply", reciprocal, reciprocal);
     const tare_build_value is_near = tare_build_compare(B, "LT", size, number_like(emit, wide, 2));
-    const tare_build_value series = tare_build_select(B, is_near, polynomial(emit, argument, near_two, 9),
-                                                      polynomial(emit, argument, beyond_two, 8));
+    const tare_build_value far = polynomial(emit, argument, beyond_two, 8);
+    const tare_build_value series = tare_build_select(B, is_near, polynomial(emit, argument, near_two, 9), far);
     const tare_build_value power = tare_build_unary(B, "exponential", tare_build_unary(B, "negate", square));
     const tare_build_value tail =
         tare_build_binary(B, "multiply", tare_build_binary(B, "multiply", power, reciprocal), series);
@@ -200,8 +202,9 @@ static tare_status emit_elu(struct tare_emit *emit, const struct tare_node *node
 static tare_status emit_selu(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
     const double scale = 1.0507009873554804934193349852946, alpha = 1.6732632423543772848170429916717;
     const tare_build_value x = tare_emit_in(emit, node, 0);
-    const tare_build_value below = tare_build_binary(B, "multiply", tare_build_unary(B, "exponential_minus_one", x),
-                                                     number_like(emit, x, scale * alpha));
+    const tare_build_value factor = number_like(emit, x, scale * alpha);
+    const tare_build_value below =
+        tare_build_binary(B, "multiply", tare_build_unary(B, "exponential_minus_one", x), factor);
     (void)arg;
     return emit_rectified(emit, node, x, below, scale);
 }
@@ -219,7 +222,8 @@ static tare_status emit_softplus(struct tare_emit *emit, const struct tare_node 
 
 static tare_status emit_softsign(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
     const tare_build_value x = tare_emit_in(emit, node, 0);
-    const tare_build_value below = tare_build_binary(B, "add", number_like(emit, x, 1), tare_build_unary(B, "abs", x));
+    const tare_build_value size = tare_build_unary(B, "abs", x);
+    const tare_build_value below = tare_build_binary(B, "add", number_like(emit, x, 1), size);
     (void)arg;
     return tare_emit_set(emit, node, 0, tare_build_binary(B, "divide", x, below));
 }
@@ -278,8 +282,8 @@ static tare_status emit_floor_division(struct tare_emit *emit, const struct tare
     if (tare_shlo_kind_is_unsigned(kind)) return tare_emit_set(emit, node, 0, quotient);
     /* the quotient is rounded towards zero: one too large where the signs differ and a remainder is left */
     const tare_build_value zero = number_like(emit, a, 0), remainder = tare_build_binary(B, "remainder", a, b);
-    const tare_build_value differs =
-        tare_build_compare(B, "NE", tare_build_unary(B, "sign", a), tare_build_unary(B, "sign", b));
+    const tare_build_value sign = tare_build_unary(B, "sign", b);
+    const tare_build_value differs = tare_build_compare(B, "NE", tare_build_unary(B, "sign", a), sign);
     const tare_build_value corrects =
         tare_build_binary(B, "and", differs, tare_build_compare(B, "NE", remainder, zero));
     return tare_emit_set(
@@ -291,8 +295,9 @@ static tare_status emit_floor_division(struct tare_emit *emit, const struct tare
 static tare_status emit_floor_modulus(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
     const tare_build_value a = broadcast_in(emit, node, 0), b = broadcast_in(emit, node, 1);
     const tare_build_value remainder = tare_build_binary(B, "remainder", a, b), zero = number_like(emit, a, 0);
+    const tare_build_value is_negative = tare_build_compare(B, "LT", b, zero);
     const tare_build_value differs =
-        tare_build_compare(B, "NE", tare_build_compare(B, "LT", remainder, zero), tare_build_compare(B, "LT", b, zero));
+        tare_build_compare(B, "NE", tare_build_compare(B, "LT", remainder, zero), is_negative);
     const tare_build_value corrects =
         tare_build_binary(B, "and", differs, tare_build_compare(B, "NE", remainder, zero));
     (void)arg;
@@ -311,8 +316,8 @@ static tare_status emit_sum_of_all(struct tare_emit *emit, const struct tare_nod
 /* ---- three operands ---- */
 
 static tare_status emit_clip(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
-    const tare_build_value below =
-        tare_build_binary(B, "minimum", broadcast_in(emit, node, 0), broadcast_in(emit, node, 2));
+    const tare_build_value most = broadcast_in(emit, node, 2);
+    const tare_build_value below = tare_build_binary(B, "minimum", broadcast_in(emit, node, 0), most);
     (void)arg;
     return tare_emit_set(emit, node, 0, tare_build_binary(B, "maximum", below, broadcast_in(emit, node, 1)));
 }
@@ -327,8 +332,8 @@ static tare_status emit_select(struct tare_emit *emit, const struct tare_node *n
         predicate = tare_build_spread(B, predicate, &shape, &first);
     else
         predicate = tare_build_broadcast(B, predicate, &shape);
-    return tare_emit_set(emit, node, 0,
-                         tare_build_select(B, predicate, broadcast_in(emit, node, 1), broadcast_in(emit, node, 2)));
+    const tare_build_value other = broadcast_in(emit, node, 2);
+    return tare_emit_set(emit, node, 0, tare_build_select(B, predicate, broadcast_in(emit, node, 1), other));
 }
 
 static tare_status emit_cast(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
@@ -344,10 +349,9 @@ static tare_status emit_cast(struct tare_emit *emit, const struct tare_node *nod
 static tare_status emit_bias(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
     const struct tare_shape shape = tare_emit_in_shape(emit, node, 0);
     const int axis = strncmp(tare_node_string(node, "data_format", "NHWC"), "NC", 2) == 0 ? 1 : shape.rank - 1;
+    const tare_build_value bias = tare_build_spread(B, tare_emit_in(emit, node, 1), &shape, &axis);
     (void)arg;
-    return tare_emit_set(emit, node, 0,
-                         tare_build_binary(B, "add", tare_emit_in(emit, node, 0),
-                                           tare_build_spread(B, tare_emit_in(emit, node, 1), &shape, &axis)));
+    return tare_emit_set(emit, node, 0, tare_build_binary(B, "add", tare_emit_in(emit, node, 0), bias));
 }
 
 const struct tare_emit_row tare_emit_elementwise[] = {

@@ -58,9 +58,9 @@ static tare_status emit_one_hot(struct tare_emit *emit, const struct tare_node *
     if (!indices) return TARE_OK;
     const tare_build_value positions = tare_build_iota(B, tare_build_dtype(indices), &out, (int)axis);
     const tare_build_value is_on = tare_build_compare(B, "EQ", tare_build_spread(B, indices, &out, dims), positions);
-    return tare_emit_set(emit, node, 0,
-                         tare_build_select(B, is_on, tare_build_broadcast(B, tare_emit_in(emit, node, 2), &out),
-                                           tare_build_broadcast(B, tare_emit_in(emit, node, 3), &out)));
+    const tare_build_value off = tare_build_broadcast(B, tare_emit_in(emit, node, 3), &out);
+    const tare_build_value on = tare_build_broadcast(B, tare_emit_in(emit, node, 2), &out);
+    return tare_emit_set(emit, node, 0, tare_build_select(B, is_on, on, off));
 }
 
 const struct tare_emit_row tare_emit_indexing[] = {

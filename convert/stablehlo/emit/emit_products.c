@@ -56,9 +56,8 @@ static tare_status emit_mat_mul(struct tare_emit *emit, const struct tare_node *
                              .rhs_contracted = { tare_node_bool(node, "transpose_b", false) },
                              .n_contracted = 1 };
     (void)arg;
-    return tare_emit_set(
-        emit, node, 0,
-        product(emit, &dot, tare_emit_in(emit, node, 0), tare_emit_in(emit, node, 1), tare_emit_out_dtype(node, 0)));
+    const tare_build_value rhs = tare_emit_in(emit, node, 1), lhs = tare_emit_in(emit, node, 0);
+    return tare_emit_set(emit, node, 0, product(emit, &dot, lhs, rhs, tare_emit_out_dtype(node, 0)));
 }
 
 /* The batch axes are broadcast before the product. */
@@ -93,9 +92,8 @@ static tare_status emit_xla_dot(struct tare_emit *emit, const struct tare_node *
         memcpy(lists[i], fields[i].values, fields[i].count * sizeof *lists[i]);
     dot.n_contracted = fields[0].count;
     dot.n_batch = fields[2].count;
-    return tare_emit_set(
-        emit, node, 0,
-        product(emit, &dot, tare_emit_in(emit, node, 0), tare_emit_in(emit, node, 1), tare_emit_out_dtype(node, 0)));
+    const tare_build_value rhs = tare_emit_in(emit, node, 1), lhs = tare_emit_in(emit, node, 0);
+    return tare_emit_set(emit, node, 0, product(emit, &dot, lhs, rhs, tare_emit_out_dtype(node, 0)));
 }
 
 /* ---- Einsum ---- */

@@ -39,8 +39,8 @@ static tare_build_value reduced(struct tare_emit *emit, const char *name, tare_b
     const bool is_narrow = (dtype == TARE_DT_BFLOAT16 || dtype == TARE_DT_HALF) &&
                            (strcmp(name, "add") == 0 || strcmp(name, "multiply") == 0);
     const int wide = is_narrow ? TARE_DT_FLOAT : dtype;
-    const tare_build_value sum =
-        tare_build_reduce(B, name, tare_build_convert(B, x, wide), neutral(emit, name, wide), axes, count);
+    const tare_build_value first = neutral(emit, name, wide);
+    const tare_build_value sum = tare_build_reduce(B, name, tare_build_convert(B, x, wide), first, axes, count);
     return tare_build_convert(B, sum, dtype);
 }
 

@@ -104,9 +104,8 @@ static tare_status emit_conv(struct tare_emit *emit, const struct tare_node *nod
     TARE_TRY(tare_window_parse(&window, node, three ? 3 : 2));
     TARE_TRY(set_windows(&conv, &window, &in, &filter));
     conv.groups = in.dims[conv.dims.input_feature] / filter.dims[window.spatial];
-    return tare_emit_set(emit, node, 0,
-                         convolve(emit, &conv, tare_emit_in(emit, node, 0), tare_emit_in(emit, node, 1),
-                                  tare_emit_out_dtype(node, 0), &out));
+    const tare_build_value kernel = tare_emit_in(emit, node, 1), x = tare_emit_in(emit, node, 0);
+    return tare_emit_set(emit, node, 0, convolve(emit, &conv, x, kernel, tare_emit_out_dtype(node, 0), &out));
 }
 
 /* The filter [h, w, channels, outputs per channel] is [h, w, 1, channels · outputs] with a group for each channel. */
@@ -122,10 +121,9 @@ static tare_status emit_depthwise(struct tare_emit *emit, const struct tare_node
     TARE_TRY(tare_window_parse(&window, node, 2));
     TARE_TRY(set_windows(&conv, &window, &in, &filter));
     conv.groups = filter.dims[2];
-    return tare_emit_set(emit, node, 0,
-                         convolve(emit, &conv, tare_emit_in(emit, node, 0),
-                                  tare_build_reshape(B, tare_emit_in(emit, node, 1), &grouped),
-                                  tare_emit_out_dtype(node, 0), &out));
+    const tare_build_value kernel = tare_build_reshape(B, tare_emit_in(emit, node, 1), &grouped);
+    const tare_build_value x = tare_emit_in(emit, node, 0);
+    return tare_emit_set(emit, node, 0, convolve(emit, &conv, x, kernel, tare_emit_out_dtype(node, 0), &out));
 }
 
 /* The transpose of a convolution: of the elements `stride` apart, with the reversed filter and its channels exchanged.
@@ -148,9 +146,8 @@ static tare_status emit_transposed(struct tare_emit *emit, const struct tare_nod
         TARE_TRY(tare_window_transposed_padding(conv.pad[i], &window, axis, out.dims[at], filter.dims[i], in.dims[at]));
     }
     if (filter.dims[2] != out.dims[conv.dims.output_feature]) return TARE_FAIL(TARE_UNSUPPORTED, "groups");
-    return tare_emit_set(emit, node, 0,
-                         convolve(emit, &conv, tare_emit_in(emit, node, 2), tare_emit_in(emit, node, 1),
-                                  tare_emit_out_dtype(node, 0), &out));
+    const tare_build_value kernel = tare_emit_in(emit, node, 1), x = tare_emit_in(emit, node, 2);
+    return tare_emit_set(emit, node, 0, convolve(emit, &conv, x, kernel, tare_emit_out_dtype(node, 0), &out));
 }
 
 /* XlaConvV2 has the op's own parameters as inputs. */
@@ -170,9 +167,8 @@ static tare_status emit_xla_conv(struct tare_emit *emit, const struct tare_node 
     }
     for (int i = 0; i < conv.dims.spatial; i++)
         memcpy(conv.pad[i], pads + 2 * i, sizeof conv.pad[i]);
-    return tare_emit_set(emit, node, 0,
-                         convolve(emit, &conv, tare_emit_in(emit, node, 0), tare_emit_in(emit, node, 1),
-                                  tare_emit_out_dtype(node, 0), &out));
+    const tare_build_value kernel = tare_emit_in(emit, node, 1), x = tare_emit_in(emit, node, 0);
+    return tare_emit_set(emit, node, 0, convolve(emit, &conv, x, kernel, tare_emit_out_dtype(node, 0), &out));
 }
 
 /* ---- pooling ---- */
@@ -281,13 +277,12 @@ static tare_status emit_batch_norm(struct tare_emit *emit, const struct tare_nod
     if (tare_node_bool(node, "is_training", true)) return TARE_FAIL(TARE_UNSUPPORTED, "statistics of the batch");
     if (!x) return TARE_OK;
     const int dtype = tare_build_dtype(x);
-    const tare_build_value variance = tare_build_binary(B, "add", tare_emit_in(emit, node, 4),
-                                                        tare_build_splat(B, TARE_DT_FLOAT, &channels, epsilon));
-    const tare_build_value factor =
-        tare_build_binary(B, "multiply", tare_build_unary(B, "rsqrt", variance), tare_emit_in(emit, node, 1));
-    const tare_build_value centred =
-        tare_build_binary(B, "subtract", tare_build_convert(B, x, TARE_DT_FLOAT),
-                          tare_build_spread(B, tare_emit_in(emit, node, 3), &shape, &axis));
+    const tare_build_value least = tare_build_splat(B, TARE_DT_FLOAT, &channels, epsilon);
+    const tare_build_value variance = tare_build_binary(B, "add", tare_emit_in(emit, node, 4), least);
+    const tare_build_value scale = tare_emit_in(emit, node, 1);
+    const tare_build_value factor = tare_build_binary(B, "multiply", tare_build_unary(B, "rsqrt", variance), scale);
+    const tare_build_value mean = tare_build_spread(B, tare_emit_in(emit, node, 3), &shape, &axis);
+    const tare_build_value centred = tare_build_binary(B, "subtract", tare_build_convert(B, x, TARE_DT_FLOAT), mean);
     const tare_build_value scaled =
         tare_build_binary(B, "multiply", centred, tare_build_spread(B, factor, &shape, &axis));
     const tare_build_value value =
