@@ -169,7 +169,7 @@ static bool is_of(const struct stored_range *stored, const struct tare_statistic
                   const struct tare_algorithm_choice *choice, const struct tare_qscheme *scheme) {
     return stored->samples == statistics->samples && tare_algorithm_equal(&stored->choice, choice) &&
            stored->scheme.bits == scheme->bits && stored->scheme.symmetric == scheme->symmetric &&
-           stored->scheme.narrow == scheme->narrow;
+           stored->scheme.narrow == scheme->narrow && stored->scheme.format == scheme->format;
 }
 
 /* The range found earlier for these statistics; false if there is none. Entries never change and live as long as the

@@ -30,6 +30,7 @@ struct tare_algorithm {
     tare_status (*range)(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,
                          const double *values, const struct tare_qscheme *scheme);
     bool of_extremes; /* of the bins, `range` reads low and high only */
+    bool of_integers; /* the codes are equally far apart, which those of float8 are not */
 };
 
 /* An algorithm with its parameters. All zero is the default, min_max. */
@@ -63,7 +64,7 @@ tare_status tare_algorithm_range_of_bins(struct tare_range *out, const struct ta
                                          const struct tare_statistics *statistics, const struct tare_bins *bins,
                                          const struct tare_qscheme *scheme) TARE_WARN_UNUSED;
 
-/* The quantization error of a range on its integer grid, computed from the histogram. */
+/* The quantization error of a range on its grid, computed from the histogram. */
 struct tare_range_quality {
     double rounding_mse, clipping_mse; /* per finite value; their sum is the total error */
     double clipped;                    /* share of the finite values outside the grid, 0 … 1 */

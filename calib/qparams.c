@@ -1,5 +1,7 @@
 /* Quantization parameters of ranges, and quantization of single values. */
 #include "calib/qparams.h"
+#include "base/tensor/dtype.h"
+#include "base/tensor/float8.h"
 #include "base/tensor/number.h"
 
 #include <math.h>
@@ -11,6 +13,11 @@ static const double SMALLEST_RANGE = 1e-6;
 const struct tare_qscheme tare_qscheme_activation = { .bits = 8 };
 const struct tare_qscheme tare_qscheme_wide = { .bits = 16, .symmetric = true, .narrow = true };
 const struct tare_qscheme tare_qscheme_weight = { .bits = 8, .symmetric = true, .narrow = true };
+
+const struct tare_float8 *tare_number_format_float8(enum tare_number_format format) {
+    if (format == TARE_FORMAT_INT) return NULL;
+    return tare_float8_format(format == TARE_FORMAT_E4M3 ? TARE_DT_FLOAT8_E4M3FN : TARE_DT_FLOAT8_E5M2);
+}
 
 /* The exact zero point is a fraction. Computed from either end of the range it differs by rounding; use the end with
  * the smaller error. */
@@ -37,8 +44,15 @@ static void widen(double *low, double *high, const struct tare_qscheme *scheme) 
 
 struct tare_qparams tare_qparams_of_range(double low, double high, const struct tare_qscheme *scheme) {
     const int32_t half = 1 << (scheme->bits - 1);
-    struct tare_qparams p = { .qmin = -half + (scheme->narrow ? 1 : 0), .qmax = half - 1 };
+    const struct tare_float8 *float8 = tare_number_format_float8(scheme->format);
+    struct tare_qparams p = { .qmin = -half + (scheme->narrow ? 1 : 0), .qmax = half - 1, .format = scheme->format };
     widen(&low, &high, scheme);
+    if (float8) {
+        p.qmax = (int32_t)float8->largest;
+        p.qmin = -p.qmax;
+        p.scale = high / p.qmax;
+        return p;
+    }
     if (scheme->symmetric && !scheme->narrow) {
         p.scale = fmax(high / p.qmax, low / p.qmin);
         return p;
@@ -64,5 +78,8 @@ int32_t tare_quantize_constant(double value, const struct tare_qparams *params) 
 }
 
 double tare_qparams_round(const struct tare_qparams *params, double value) {
+    const struct tare_float8 *float8 = tare_number_format_float8(params->format);
+    if (float8)
+        return params->scale * (double)tare_float8_decode(float8, tare_float8_saturate(float8, value / params->scale));
     return params->scale * (tare_quantize_constant(value, params) - params->zero_point);
 }

@@ -4,6 +4,7 @@
  * code is a difference of three sums. Codes to which no bin rounds are skipped, so that the cost depends on the number
  * of codes or of bins, whichever is smaller. */
 #include "calib/quantization_error.h"
+#include "base/tensor/float8.h"
 
 #include <float.h>
 #include <math.h>
@@ -90,10 +91,35 @@ static double rounding_error(const struct tare_qparams *params, const struct tar
     return (many ? error_of_many : error_of_few)(params, bins, first, last, clipping, limit);
 }
 
+/* float8: numbers that are not equally far apart round to the nearest, so that each has the values up to the middle
+ * between it and the next. Beyond the largest number, half of its distance to the one before is rounding. */
+static struct tare_quantization_error error_of_float8(const struct tare_float8 *format,
+                                                      const struct tare_qparams *params, const struct tare_bins *bins) {
+    const int most = format->most;
+    const double largest = format->largest * params->scale,
+                 step = (format->largest - tare_float8_level(format, most - 1)) * params->scale;
+    struct tare_quantization_error error = { 0 };
+    const size_t first = tare_bins_below(bins, -largest - 0.5 * step);
+    const size_t last = tare_bins_below(bins, largest + 0.5 * step);
+    size_t at = first;
+    for (int i = -most; i <= most && at < last; i++) {
+        const double level = tare_float8_level(format, i), above = i < most ? tare_float8_level(format, i + 1) : 0;
+        size_t next = i < most ? tare_bins_below(bins, 0.5 * (level + above) * params->scale) : last;
+        next = next < at ? at : next > last ? last : next;
+        error.rounding += error_between(bins, at, next, level * params->scale);
+        at = next;
+    }
+    error.clipping = error_between(bins, 0, first, -largest) + error_between(bins, last, bins->count, largest);
+    error.clipped = bins->counts[first] + (tare_bins_total(bins) - bins->counts[last]);
+    return error;
+}
+
 static struct tare_quantization_error error_within(const struct tare_qparams *params, const struct tare_bins *bins,
                                                    double limit) {
     enum { FINE = 4096 }; /* from this number of codes on, they are as close as the bins of any useful range */
+    const struct tare_float8 *float8 = tare_number_format_float8(params->format);
     struct tare_quantization_error error = { 0 };
+    if (float8) return error_of_float8(float8, params, bins);
     const double lowest = code_value(params, params->qmin), highest = code_value(params, params->qmax);
     size_t first = tare_bins_below(bins, lowest - 0.5 * params->scale);
     size_t last = tare_bins_below(bins, highest + 0.5 * params->scale);

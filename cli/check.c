@@ -210,7 +210,8 @@ static void warn_of_missing_units(const struct tare_check *check, const char *mo
     for (size_t i = 0; i < check->n_parts; i++)
         integers += check->parts[i].integer_macs;
     if (integers > 0 && !(chip->int8_ops_second > 0))
-        tare_warn(&log, "%s: a Cloud TPU %s has no int8 units: integers save memory only", model, chip->name);
+        tare_warn(&log, "%s: a Cloud TPU %s has no int8 units: integers save memory only%s", model, chip->name,
+                  chip->fp8_ops_second > 0 ? " (it has float8 units: --format fp8_e4m3)" : "");
 }
 
 static tare_status check_model(struct tare_check *out, const char *path, const struct check_options *options) {

@@ -19,6 +19,7 @@ static const double POOR_WEIGHT_DB = 25; /* int8 per channel reaches 35 to 45 dB
 /* Number of grid integers that no value rounds to. */
 static int unused_codes(const struct tare_qparams *grid, const struct tare_bins *bins) {
     int unused = 0;
+    if (grid->format) return 0; /* codes near zero are far from every value */
     for (double q = grid->qmin; q <= grid->qmax; q++) {
         size_t from = q == grid->qmin ? 0 : tare_bins_below(bins, (q - grid->zero_point - 0.5) * grid->scale);
         size_t to = q == grid->qmax ? bins->count : tare_bins_below(bins, (q - grid->zero_point + 0.5) * grid->scale);

@@ -136,7 +136,8 @@ static tare_status read_settings(struct tare_variant *variant, struct tare_strbu
     tare_strbuf_puts(name, setting->method ? setting->method->name : word);
     put_settings(name, plan);
     variant->sets_granularity = setting->given >> TARE_SET_GRANULARITY & 1;
-    if (setting->method && !setting->method->takes_wide && !(setting->given >> TARE_SET_ACTIVATION_BITS & 1))
+    if (setting->method && (setting->format || !setting->method->takes_wide) &&
+        !(setting->given >> TARE_SET_ACTIVATION_BITS & 1))
         setting->activation_bits = 0;
     plan->given |= given[0];
     setting->given |= given[1];
@@ -218,10 +219,11 @@ static tare_status check(struct tare_variant *variant, struct tare_arena *arena)
     struct tare_quant_setting setting = plan->setting;
     tare_status status;
     if (variant->refused || !setting.method) return TARE_OK;
-    setting.method = tare_quant_method_in(setting.method, plan->op_set);
-    status = setting.method ? tare_quant_check_setting(&setting)
-                            : TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s does not exist in the op set %s",
-                                        plan->setting.method->name, tare_quant_op_set_names[plan->op_set]);
+    status = tare_quant_method_in(setting.method, plan->op_set, TARE_FORMAT_INT)
+                 ? tare_quant_choose_form(&setting, plan->op_set)
+                 : TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s does not exist in the op set %s",
+                             plan->setting.method->name, tare_quant_op_set_names[plan->op_set]);
+    if (status == TARE_OK) status = tare_quant_check_setting(&setting);
     if (status != TARE_INVALID_ARGUMENT) return status;
     variant->refused = tare_arena_strdup(arena, tare_error_text());
     tare_error_clear();

@@ -91,12 +91,13 @@ static double shrinkage(const double *hessian, int64_t size, double samples) {
     return fmin(1, ((1 - 2 / n) * squares + trace * trace) / spread);
 }
 
-/* Mean square of the error that rounding adds to the layer's input; 0 if it stays float. It is independent of the
- * input, so the error of the output grows by it times the squares of the weights. */
+/* Mean square of the error that rounding to integers adds to the layer's input; 0 if it stays float, or becomes float8,
+ * whose error is a share of each value. It is independent of the input, so the error of the output grows by it times
+ * the squares of the weights. */
 static double input_noise(const struct tare_quant_layer *layer, int64_t matrix) {
     const struct tare_qparams *params =
         layer->entries && matrix < layer->entries->count ? &layer->entries->left[matrix] : &layer->left_params;
-    const double step = layer->setting.method->integer_inputs ? params->scale : 0;
+    const double step = layer->setting.method->integer_inputs && !params->format ? params->scale : 0;
     return step * step / 12;
 }
 

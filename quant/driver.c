@@ -27,9 +27,7 @@ static tare_status plan_layer(struct tare_quant_work *work, struct tare_quant_la
     layer->setting = work->plan->setting;
     TARE_TRY(tare_quant_recipe_apply(&layer->setting, &by_rule, used_rules, work->plan->recipe, layer->op));
     if (work->plan->adjust) work->plan->adjust(work->plan->adjust_arg, layer->op->graph, layer->op, &layer->setting);
-    if (layer->setting.method && !tare_quant_method_in(layer->setting.method, work->plan->op_set))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "TF/Uniform quantized opset does not support weight-only.");
-    layer->setting.method = tare_quant_method_in(layer->setting.method, work->plan->op_set);
+    TARE_TRY(tare_quant_choose_form(&layer->setting, work->plan->op_set));
     TARE_TRY(tare_error_prefix(tare_quant_check_setting(&layer->setting), "%s (%s)", layer->op->name, layer->op->op));
     return layer->refused ? TARE_OK : tare_quant_float_reason(&layer->refused, work, layer, by_rule);
 }
@@ -117,12 +115,11 @@ static tare_status channel_spread(double *out, struct tare_arena *arena, const s
     return TARE_OK;
 }
 
-static bool is_zero(const struct tare_tensor *integers) {
-    const int8_t *q = TARE_CONST_DATA(int8_t, integers);
+static bool is_zero(const struct tare_quantized_weight *weight) {
     int64_t i = 0;
-    while (i < integers->elements && q[i] == 0)
+    while (i < weight->values.elements && tare_weight_code(weight, i) == 0)
         i++;
-    return i == integers->elements;
+    return i == weight->values.elements;
 }
 
 static void describe_weight(const struct tare_quant_layer *layer) {
@@ -130,7 +127,7 @@ static void describe_weight(const struct tare_quant_layer *layer) {
     struct tare_quant_outcome *outcome = layer->outcome;
     outcome->bits = q->bits;
     outcome->weight_elements = q->values.elements;
-    outcome->weight_vanishes = isfinite(outcome->weight_sqnr_db) && is_zero(&q->values); /* infinite: zeros before */
+    outcome->weight_vanishes = isfinite(outcome->weight_sqnr_db) && is_zero(q); /* infinite: zeros before */
     outcome->weight_scale_min = outcome->weight_scale_max = q->scales[0];
     outcome->n_weight_scales = q->n_scales;
     outcome->weight_scales = q->scales;

@@ -16,7 +16,6 @@
 #include "base/alloc.h"
 #include "base/control.h"
 #include "base/thread.h"
-#include "base/tensor/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,13 +32,13 @@ struct work {
     const struct tare_compensation *how;
     struct tare_quantized_weight *weight;
     int64_t rows, columns;
-    int64_t first, end; /* columns to round */
-    double qmin, qmax;
-    int64_t *order;         /* place a -> row */
-    double *factor;         /* L, rows * rows, by places; only its lower half and diagonal */
-    double damping;         /* added to the diagonal of H in the minimized error */
-    int64_t block;          /* first row of the current block of the factor */
-    double *before, *after; /* error by column */
+    int64_t first, end;        /* columns to round */
+    struct tare_qparams codes; /* without scale */
+    int64_t *order;            /* place a -> row */
+    double *factor;            /* L, rows * rows, by places; only its lower half and diagonal */
+    double damping;            /* added to the diagonal of H in the minimized error */
+    int64_t block;             /* first row of the current block of the factor */
+    double *before, *after;    /* error by column */
     int threads;
 };
 
@@ -143,17 +142,13 @@ static tare_status prepare_factor(bool *ready, struct work *w) {
 struct slice {
     struct work *w;
     int64_t first, count;
-    double *error;   /* rows * SLICE, by row: w - ŵ */
-    double *carried; /* rows * SLICE, by place: Σ_{b>a} e_b L_ba */
-    int8_t *rounded; /* rows * SLICE */
+    double *error;    /* rows * SLICE, by row: w - ŵ */
+    double *carried;  /* rows * SLICE, by place: Σ_{b>a} e_b L_ba */
+    uint8_t *rounded; /* rows * SLICE */
 };
 
 static double scale_at(const struct work *w, int64_t row, int64_t column) {
     return w->weight->scales[tare_weight_scale_index(w->weight, 0, row, column)];
-}
-
-static double nearest(const struct work *w, double value, double scale) {
-    return fmin(fmax(tare_round_half_away(value / scale), w->qmin), w->qmax);
 }
 
 static void round_rows(struct slice *s) {
@@ -167,9 +162,9 @@ static void round_rows(struct slice *s) {
         for (int64_t n = 0; n < s->count; n++) {
             const double real = (double)w->how->real[row * w->columns + s->first + n];
             const double scale = scale_at(w, row, s->first + n);
-            const double q = nearest(w, real + s->carried[a * SLICE + n] / factor[a], scale);
-            s->rounded[row * SLICE + n] = (int8_t)q;
-            error[n] = real - q * scale;
+            const uint8_t q = tare_weight_encode(&w->codes, real + s->carried[a * SLICE + n] / factor[a], scale);
+            s->rounded[row * SLICE + n] = q;
+            error[n] = real - tare_weight_decode(w->codes.format, q) * scale;
         }
         for (int64_t b = 0; b < a; b++)
             for (int64_t n = 0; n < SLICE; n++)
@@ -199,13 +194,14 @@ static void measure(double errors[SLICE], struct slice *s) {
 /* Stores the new integers of the columns whose error they reduce. */
 static void finish_columns(struct slice *s) {
     const struct work *w = s->w;
-    int8_t *values = TARE_DATA(int8_t, &w->weight->values);
+    uint8_t *values = TARE_DATA(uint8_t, &w->weight->values);
     double before[SLICE], after[SLICE];
     measure(after, s);
     for (int64_t i = 0; i < w->rows; i++)
         for (int64_t n = 0; n < s->count; n++) {
             const int64_t at = i * w->columns + s->first + n;
-            s->error[i * SLICE + n] = (double)w->how->real[at] - scale_at(w, i, s->first + n) * values[at];
+            s->error[i * SLICE + n] = (double)w->how->real[at] -
+                                      scale_at(w, i, s->first + n) * tare_weight_decode(w->codes.format, values[at]);
         }
     measure(before, s);
     for (int64_t n = 0; n < s->count; n++) {
@@ -250,15 +246,12 @@ static tare_status allocate(struct work *w) {
 tare_status tare_round_compensated(struct tare_compensated *out, struct tare_quantized_weight *weight,
                                    const struct tare_qscheme *scheme, const struct tare_compensation *how) {
     struct work w = { .how = how, .weight = weight, .rows = weight->layout.rows, .columns = weight->layout.columns };
-    struct tare_qparams params;
     bool ready;
     tare_status status;
     *out = (struct tare_compensated){ 0, 0 };
-    TARE_TRY(tare_qparams_from_range(&params, 0, 1, scheme)); /* for qmin and qmax */
+    TARE_TRY(tare_qparams_from_range(&w.codes, 0, 1, scheme)); /* for qmin and qmax */
     w.first = how->first;
     w.end = how->count ? how->first + how->count : w.columns;
-    w.qmin = params.qmin;
-    w.qmax = params.qmax;
     w.threads = w.rows < WORTH_THREADS ? 1 : how->threads > 0 ? how->threads : tare_cpu_count();
     TARE_CHECK(allocate(&w));
     TARE_CHECK(choose_order(&w));

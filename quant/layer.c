@@ -417,11 +417,13 @@ tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct ta
 struct tare_qscheme tare_quant_weight_scheme(const struct tare_quant_setting *setting) {
     return (struct tare_qscheme){ .bits = setting->bits ? setting->bits : 8,
                                   .symmetric = true,
-                                  .narrow = !setting->full_range };
+                                  .narrow = setting->format || !setting->full_range,
+                                  .format = setting->format };
 }
 
 struct tare_qscheme tare_quant_activation_scheme(const struct tare_quant_setting *setting) {
     struct tare_qscheme scheme = tare_qscheme_activation;
+    if (setting->format) return tare_quant_weight_scheme(setting);
     scheme.symmetric = setting->symmetric;
     return setting->activation_bits == 16 ? tare_qscheme_wide : scheme;
 }
@@ -527,7 +529,7 @@ bool tare_quant_same_integers(const struct tare_quant_layer *a, const struct tar
     if (a->refused || b->refused || !a->weight || !b->weight) return false;
     if (a->variable || b->variable)
         return a->variable == b->variable && tare_quant_same_arrangement(&a->product, &b->product);
-    if (x->bits != y->bits || x->granularity != y->granularity || x->block != y->block ||
+    if (x->format != y->format || x->bits != y->bits || x->granularity != y->granularity || x->block != y->block ||
         x->full_range != y->full_range)
         return false;
     if (!a->selection != !b->selection || (a->selection && a->selection->n_indices != b->selection->n_indices))

@@ -177,6 +177,10 @@ tare_status tare_quant_find_params(bool *found, struct tare_qparams *out, const 
 tare_status tare_quant_input_params(bool *found, struct tare_qparams *out, const struct tare_quant_work *work,
                                     const struct tare_quant_layer *layer) TARE_WARN_UNUSED;
 
+/* The parameters of the layer's activations, for methods that need ranges; *reason: why one is not known. */
+tare_status tare_quant_find_activations(const char **reason, const struct tare_quant_work *work,
+                                        struct tare_quant_layer *layer) TARE_WARN_UNUSED;
+
 /* Why the sums of the layer's integer products may not fit int32; NULL if they always do. */
 const char *tare_quant_check_sums(const struct tare_quant_layer *layer);
 

@@ -130,3 +130,16 @@ bool tare_quant_shares_variable(const struct tare_quant_work *work, const struct
         if (&work->layers[i] != layer && work->layers[i].variable == layer->variable) return true;
     return false;
 }
+
+tare_status tare_quant_find_activations(const char **reason, const struct tare_quant_work *work,
+                                        struct tare_quant_layer *layer) {
+    bool found = true;
+    TARE_TRY(tare_quant_input_params(&found, &layer->left_params, work, layer));
+    if (!found)
+        *reason = work->ranges && work->ranges->find ? "its input was not calibrated (did any sample reach it?)"
+                                                     : "no FakeQuant range and no samples";
+    if (!found || layer->weight) return TARE_OK;
+    TARE_TRY(tare_quant_find_params(&found, &layer->right_params, work, layer->second, &layer->setting));
+    if (!found) *reason = "its second input was not calibrated (did any sample reach it?)";
+    return TARE_OK;
+}

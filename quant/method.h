@@ -51,6 +51,8 @@ struct tare_quant_method {
 extern const struct tare_quant_method tare_method_static, tare_method_dynamic, tare_method_weight_only;
 /* The forms of static and dynamic range in the op set UNIFORM_QUANTIZED. */
 extern const struct tare_quant_method tare_method_uniform_static, tare_method_uniform_dynamic;
+/* With numbers of eight-bit floats. */
+extern const struct tare_quant_method tare_method_float8_static, tare_method_float8_dynamic;
 /* And in the op set TF. */
 extern const struct tare_quant_method tare_method_tf_static, tare_method_tf_dynamic;
 /* Every method, terminated by NULL. */
@@ -62,9 +64,9 @@ enum tare_quant_op_set { TARE_OP_SET_XLA, TARE_OP_SET_UNIFORM_QUANTIZED, TARE_OP
 bool tare_quant_multiplies_arrays(enum tare_quant_kind kind);
 
 extern const char *const tare_quant_op_set_names[]; /* by value; ends with NULL */
-/* The method's form in an op set; NULL when it has none. */
+/* The method's form in an op set, with codes of a format (enum tare_number_format); NULL when it has none. */
 const struct tare_quant_method *tare_quant_method_in(const struct tare_quant_method *method,
-                                                     enum tare_quant_op_set op_set);
+                                                     enum tare_quant_op_set op_set, int format);
 /* By name; NULL when there is none. */
 const struct tare_quant_method *tare_quant_method_find(const char *name);
 

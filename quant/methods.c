@@ -17,10 +17,18 @@ bool tare_quant_multiplies_arrays(enum tare_quant_kind kind) {
 
 const char *const tare_quant_op_set_names[] = { "xla", "uniform_quantized", "tf", NULL };
 
+/* Weights alone have one form: their codes are converted to the dtype of the activations. */
+static const struct tare_quant_method *in_float8(const struct tare_quant_method *method) {
+    return method == &tare_method_static    ? &tare_method_float8_static
+           : method == &tare_method_dynamic ? &tare_method_float8_dynamic
+                                            : method;
+}
+
 const struct tare_quant_method *tare_quant_method_in(const struct tare_quant_method *method,
-                                                     enum tare_quant_op_set op_set) {
+                                                     enum tare_quant_op_set op_set, int format) {
     const bool tf = op_set == TARE_OP_SET_TF;
-    if (op_set == TARE_OP_SET_XLA) return method;
+    if (op_set == TARE_OP_SET_XLA) return format ? in_float8(method) : method;
+    if (format) return NULL;
     if (method == &tare_method_static) return tf ? &tare_method_tf_static : &tare_method_uniform_static;
     if (method == &tare_method_dynamic) return tf ? &tare_method_tf_dynamic : &tare_method_uniform_dynamic;
     return NULL;

@@ -17,6 +17,7 @@ static const struct preset {
     const struct tare_quant_method *method;
     int bits, activation_bits; /* 0: not set */
     int64_t block;
+    enum tare_number_format format;
 } presets[] = {
     { .name = "int8", .method = &tare_method_static, .bits = 8 },
     { .name = "w8a8", .method = &tare_method_static, .bits = 8 },
@@ -25,6 +26,9 @@ static const struct preset {
     { .name = "int8_dynamic", .method = &tare_method_dynamic, .bits = 8 },
     { .name = "int8_weight_only", .method = &tare_method_weight_only, .bits = 8 },
     { .name = "int4", .method = &tare_method_weight_only, .bits = 4, .block = 64 },
+    { .name = "fp8", .method = &tare_method_static, .format = TARE_FORMAT_E4M3 },
+    { .name = "fp8_dynamic", .method = &tare_method_dynamic, .format = TARE_FORMAT_E4M3 },
+    { .name = "fp8_weight_only", .method = &tare_method_weight_only, .format = TARE_FORMAT_E4M3 },
     { .name = NULL },
 };
 
@@ -44,8 +48,9 @@ static tare_status unknown_method(const char *name) {
 
 static void set_preset(struct tare_quant_setting *setting, const struct preset *preset) {
     setting->method = preset->method;
-    setting->bits = preset->bits;
-    setting->given |= 1u << TARE_SET_BITS;
+    setting->format = preset->format;
+    if (preset->bits) setting->bits = preset->bits;
+    setting->given |= 1u << (preset->format ? TARE_SET_FORMAT : TARE_SET_BITS); /* bits in a rule are of integers */
     if (preset->activation_bits) {
         setting->activation_bits = preset->activation_bits;
         setting->given |= 1u << TARE_SET_ACTIVATION_BITS;
@@ -72,6 +77,34 @@ static tare_status read_method(void *values, const char *text) {
 static void put_method(struct tare_strbuf *out, const void *values) {
     const struct tare_quant_setting *setting = values;
     tare_strbuf_puts(out, setting->method ? setting->method->name : "float");
+}
+
+/* ---- formats ---- */
+
+static const char *const formats[] = { "int8", "int4", "fp8_e4m3", "fp8_e5m2", NULL };
+
+const char *tare_number_format_name(enum tare_number_format format, int bits) {
+    return format ? formats[1 + (int)format] : formats[bits == 4];
+}
+
+/* Integers also set the bits. */
+static tare_status read_format(void *values, const char *text) {
+    struct tare_quant_setting *setting = values;
+    size_t i = 0;
+    while (formats[i] && strcmp(formats[i], text) != 0)
+        i++;
+    if (!formats[i]) return TARE_FAIL(TARE_USAGE, "format is '%s' (expected int8, int4, fp8_e4m3 or fp8_e5m2)", text);
+    setting->format = i < 2 ? TARE_FORMAT_INT : i == 2 ? TARE_FORMAT_E4M3 : TARE_FORMAT_E5M2;
+    if (setting->format) return TARE_OK;
+    setting->bits = i == 1 ? 4 : 8;
+    setting->given |= 1u << TARE_SET_BITS;
+    return TARE_OK;
+}
+
+/* The bits of integers are an option of their own. */
+static void put_format(struct tare_strbuf *out, const void *values) {
+    const struct tare_quant_setting *setting = values;
+    tare_strbuf_puts(out, tare_number_format_name(setting->format, 8));
 }
 
 /* ---- granularities and algorithms ---- */
@@ -124,7 +157,7 @@ static const char *const activation_bits[] = { "8", "16", NULL };
 
 /* For completion only. */
 static const char *const methods[] = { "float", "static", "dynamic", "weight_only", "int8",
-                                       "w8a16", "w4a8",   "int4",    NULL };
+                                       "w8a16", "w4a8",   "int4",    "fp8",         NULL };
 const char *const tare_quant_granularity_names[] = {
     "per_channel", "per_tensor", "per_block:32", "per_block:64", "per_block:128", "per_block:256", NULL
 };
@@ -138,9 +171,15 @@ const struct tare_option tare_quant_setting_rows[] = {
       .help = "quantization method: static (int8 weights and activations), dynamic (activations quantized at run "
               "time), weight_only, or float (quantize only the layers that the recipe names); or a preset, which also "
               "sets bits: int8 or w8a8 (static), w8a16 (static, activations of 16 bits), w4a8, int8_dynamic, "
-              "int8_weight_only, int4 (weight_only in blocks of 64 rows)" },
+              "int8_weight_only, int4 (weight_only in blocks of 64 rows), fp8, fp8_dynamic, fp8_weight_only (format "
+              "fp8_e4m3)" },
     { ROW("bits", INT, bits), .fallback = "8", .choices = weight_bits,
       .help = "bit width of weights; 4-bit weights are packed two to a byte" },
+    { ROW("format", READ, format), .size = sizeof(enum tare_number_format), .read = read_format, .print = put_format,
+      .words = formats, .fallback = "int8", .placeholder = "F",
+      .help =
+          "numbers of weights and quantized activations: int8, int4 (weights, as --bits 4), fp8_e4m3 (up to 448, 4 "
+          "significant bits) or fp8_e5m2 (up to 57344, 3 significant bits) for chips with float8 units (op set xla)" },
     { ROW("granularity", READ, granularity), .size = AT(block) + sizeof(int64_t) - AT(granularity),
       .read = read_granularity, .print = put_granularity, .words = tare_quant_granularity_names,
       .fallback = "per_channel", .placeholder = "G",
@@ -214,8 +253,37 @@ enum tare_quant_granularity tare_quant_default_granularity(enum tare_quant_op_se
     return op_set == TARE_OP_SET_UNIFORM_QUANTIZED ? TARE_PER_TENSOR : TARE_PER_CHANNEL;
 }
 
+tare_status tare_quant_choose_form(struct tare_quant_setting *setting, enum tare_quant_op_set op_set) {
+    const struct tare_quant_method *form;
+    if (!setting->method) return TARE_OK;
+    form = tare_quant_method_in(setting->method, op_set, (int)setting->format);
+    if (!form && setting->format)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "format %s exists in the op set xla only (omit --op-set)",
+                         tare_number_format_name(setting->format, 8));
+    if (!form) return TARE_FAIL(TARE_INVALID_ARGUMENT, "TF/Uniform quantized opset does not support weight-only.");
+    setting->method = form;
+    return TARE_OK;
+}
+
+/* What float8 excludes. */
+static tare_status check_format(const struct tare_quant_setting *setting) {
+    const char *name = tare_number_format_name(setting->format, 8);
+    if (!setting->format) return TARE_OK;
+    if (setting->bits && setting->bits != 8)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "format %s with %d bits (expected bits=8, or format=int4)", name,
+                         setting->bits);
+    if (setting->activation_bits == 16)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "format %s has no activations of 16 bits (format=int8 has)", name);
+    if (setting->algorithm.row && setting->algorithm.row->of_integers)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "algorithm %s compares integers, which format %s has not (use min_max, percentile or mse)",
+                         setting->algorithm.row->name, name);
+    return TARE_OK;
+}
+
 tare_status tare_quant_check_setting(const struct tare_quant_setting *setting) {
     if (!setting->method) return TARE_OK;
+    TARE_TRY(check_format(setting));
     if (setting->bits && setting->bits != 8 && setting->bits != 4)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "weights of %d bits (expected 8 or 4)", setting->bits);
     if (setting->activation_bits && setting->activation_bits != 8 && setting->activation_bits != 16)

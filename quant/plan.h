@@ -22,6 +22,7 @@
 #include "base/arena.h"
 #include "base/option.h"
 #include "calib/algorithm.h"
+#include "calib/qparams.h"
 #include "quant/method.h"
 
 struct tare_quant_recipe;       /* quant/recipe.h */
@@ -41,6 +42,7 @@ enum tare_quant_granularity tare_quant_default_granularity(enum tare_quant_op_se
 struct tare_quant_setting {
     const struct tare_quant_method *method; /* NULL: it stays float */
     int bits;                               /* of weights: 8 (also 0) or 4 */
+    enum tare_number_format format;         /* of weights and of activations that are quantized */
     enum tare_quant_granularity granularity;
     int64_t block;       /* rows that share a scale, with TARE_PER_BLOCK: 32, 64, 128 or 256 */
     bool full_range;     /* weights may use -128 (-8) */
@@ -55,6 +57,7 @@ struct tare_quant_setting {
 enum tare_quant_setting_row {
     TARE_SET_METHOD,
     TARE_SET_BITS,
+    TARE_SET_FORMAT,
     TARE_SET_GRANULARITY,
     TARE_SET_FULL_RANGE,
     TARE_SET_SYMMETRIC,
@@ -132,6 +135,10 @@ tare_status tare_quant_setting_read(struct tare_quant_setting *setting, const ch
 tare_status tare_quant_method_read(struct tare_quant_setting *setting, const char *text) TARE_WARN_UNUSED;
 /* Rejects incompatible settings: TARE_INVALID_ARGUMENT, with TensorFlow's message where it has one. */
 tare_status tare_quant_check_setting(const struct tare_quant_setting *setting);
+/* Replaces the method by its form in the op set with the setting's format; TARE_INVALID_ARGUMENT when there is none. */
+tare_status tare_quant_choose_form(struct tare_quant_setting *setting, enum tare_quant_op_set op_set);
+/* "int8", "int4", "fp8_e4m3" or "fp8_e5m2", for weights of `bits` bits. */
+const char *tare_number_format_name(enum tare_number_format format, int bits);
 /* Appends "per_channel", "per_tensor" or "per_block:64". */
 void tare_quant_granularity_put(struct tare_strbuf *out, const struct tare_quant_setting *setting);
 

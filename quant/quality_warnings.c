@@ -158,6 +158,7 @@ static const char *remedy(const struct tare_quant_work *work, const struct tare_
     if (setting->granularity == TARE_PER_TENSOR) return "use --granularity per_channel";
     if (setting->bits == 4 && setting->granularity == TARE_PER_CHANNEL && setting->method->takes_blocks)
         return "use --granularity per_block:32, or --bits 8";
+    if (setting->format == TARE_FORMAT_E5M2) return "use --format fp8_e4m3";
     if (setting->bits == 4) return "use --passes gptq, or bits=8 in a recipe rule for the layer";
     return "leave it in float with a recipe rule, or use --passes weight_clipping";
 }

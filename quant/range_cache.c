@@ -31,6 +31,7 @@ static void set_key(struct range_key *key, struct tare_edge edge, int64_t entry,
     key->scheme.bits = scheme.bits;
     key->scheme.symmetric = scheme.symmetric;
     key->scheme.narrow = scheme.narrow;
+    key->scheme.format = scheme.format;
 }
 
 static tare_status search(struct cached_range **out, struct tare_quant_range_cache *cache,

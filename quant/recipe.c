@@ -117,7 +117,9 @@ static void apply(struct tare_quant_setting *setting, const struct tare_quant_ru
     /* The rule's method has no blocks or no wide activations, and the rule sets none. */
     if (!gives(rule, TARE_SET_GRANULARITY) && setting->granularity == TARE_PER_BLOCK && !setting->method->takes_blocks)
         setting->granularity = TARE_PER_CHANNEL;
-    if (!gives(rule, TARE_SET_ACTIVATION_BITS) && !setting->method->takes_wide) setting->activation_bits = 0;
+    if (gives(rule, TARE_SET_BITS) && !gives(rule, TARE_SET_FORMAT)) setting->format = TARE_FORMAT_INT;
+    if (!gives(rule, TARE_SET_ACTIVATION_BITS) && (setting->format || !setting->method->takes_wide))
+        setting->activation_bits = 0;
 }
 
 tare_status tare_quant_recipe_apply(struct tare_quant_setting *setting, bool *by_rule, bool *used,

@@ -88,7 +88,7 @@ static bool is_activation_of(const struct tare_node *node, size_t input) {
 
 /* The method whose layers read integer activations. */
 static const struct tare_quant_method *integers_of(const struct tare_quant_work *work) {
-    return tare_quant_method_in(&tare_method_static, work->plan->op_set);
+    return tare_quant_method_in(&tare_method_static, work->plan->op_set, TARE_FORMAT_INT);
 }
 
 /* The parameters of an addend or of the operand of a mean, from its own range, by the setting of the layer that

@@ -9,7 +9,7 @@ struct weight_key {
     const void *values;
     int64_t dtype, splat, rank, dims[TARE_MAX_RANK];
     int64_t batches, rows, columns, order[TARE_MAX_RANK], reversed;
-    int64_t granularity, block, bits, full_range, is_table;
+    int64_t granularity, block, bits, format, full_range, is_table;
 };
 
 struct tare_stored_weight {
@@ -39,6 +39,7 @@ static struct weight_key key_of(const struct tare_quant_layer *layer) {
                               .granularity = setting->granularity,
                               .block = setting->block,
                               .bits = setting->bits ? setting->bits : 8,
+                              .format = setting->format,
                               .full_range = setting->full_range,
                               .is_table = layer->kind == TARE_KIND_GATHER };
     for (int i = 0; i < TARE_MAX_RANK; i++) {

@@ -1,9 +1,15 @@
-/* Weights as integers. */
+/* Weights as integers and as eight-bit floats. */
 #include "quant/weights.h"
 #include "base/tensor/number.h"
 
 #include <math.h>
 #include <string.h>
+
+uint8_t tare_weight_encode(const struct tare_qparams *codes, double value, double scale) {
+    const struct tare_float8 *float8 = tare_number_format_float8(codes->format);
+    if (float8) return tare_float8_saturate(float8, value / scale);
+    return (uint8_t)(int8_t)fmin(fmax(tare_round_half_away(value / scale), codes->qmin), codes->qmax);
+}
 
 /* Extremes of the elements that share a scale. */
 struct extremes {
@@ -97,7 +103,7 @@ static double squared_error(const struct group *group, double scale, const struc
     double error = 0;
     for (int64_t i = 0; i < group->count; i++) {
         const double value = (double)group->values[i * group->step];
-        const double code = fmin(fmax(tare_round_half_away(value / scale), codes->qmin), codes->qmax);
+        const double code = tare_weight_decode(codes->format, tare_weight_encode(codes, value, scale));
         error += (value - scale * code) * (value - scale * code);
     }
     return error;
@@ -162,8 +168,9 @@ tare_status tare_weight_find_scales(struct tare_quantized_weight *out, struct ta
         struct tare_qparams params;
         TARE_TRY(tare_qparams_from_range(&params, extremes[i].low, extremes[i].high, scheme));
         const struct group group = group_of(out, TARE_CONST_DATA(float, weight), i);
-        out->scales[i] =
-            scheme->symmetric && scheme->narrow ? keep_grid(&group, params.scale, params.qmax) : params.scale;
+        out->scales[i] = scheme->symmetric && scheme->narrow && !scheme->format
+                             ? keep_grid(&group, params.scale, params.qmax)
+                             : params.scale;
     }
     return choose_block_scales(out, arena, TARE_CONST_DATA(float, weight), scheme);
 }
@@ -189,19 +196,24 @@ static inline int8_t code_of(float value, double scale, double low, double high)
 
 tare_status tare_quantize_weight_by_scales(struct tare_quantized_weight *out, const struct tare_tensor *weight,
                                            const struct tare_qscheme *scheme) {
+    const struct tare_float8 *float8 = tare_number_format_float8(scheme->format);
     const struct tare_weight_layout *layout = &out->layout;
     const float *value = TARE_CONST_DATA(float, weight);
     struct tare_qparams params;
-    int8_t *q;
+    uint8_t *q;
     TARE_TRY(tare_qparams_from_range(&params, 0, 1, scheme)); /* for qmin and qmax */
     out->bits = scheme->bits;
-    TARE_TRY(tare_tensor_new(&out->values, TARE_DT_INT8, &weight->shape));
-    q = TARE_DATA(int8_t, &out->values);
+    out->format = scheme->format;
+    TARE_TRY(tare_tensor_new(&out->values, float8 ? float8->dtype : TARE_DT_INT8, &weight->shape));
+    q = TARE_DATA(uint8_t, &out->values);
     for (int64_t b = 0; b < layout->batches; b++)
         for (int64_t k = 0; k < layout->rows; k++) {
             const double *scales = &out->scales[tare_weight_scale_index(out, b, k, 0)];
-            for (int64_t n = 0; n < layout->columns; n++)
-                *q++ = code_of(*value++, scales[layout->per_tensor ? 0 : n], params.qmin, params.qmax);
+            for (int64_t n = 0; n < layout->columns; n++, value++) {
+                const double scale = scales[layout->per_tensor ? 0 : n];
+                *q++ = float8 ? tare_float8_saturate(float8, *value / scale)
+                              : (uint8_t)code_of(*value, scale, params.qmin, params.qmax);
+            }
         }
     return TARE_OK;
 }
@@ -209,13 +221,13 @@ tare_status tare_quantize_weight_by_scales(struct tare_quantized_weight *out, co
 double tare_weight_sqnr_db(const struct tare_quantized_weight *weight, const struct tare_tensor *real) {
     const struct tare_weight_layout *layout = &weight->layout;
     const float *value = TARE_CONST_DATA(float, real);
-    const int8_t *q = TARE_CONST_DATA(int8_t, &weight->values);
     double signal = 0, noise = 0;
+    int64_t i = 0;
     for (int64_t b = 0; b < layout->batches; b++)
         for (int64_t k = 0; k < layout->rows; k++) {
             const double *scales = &weight->scales[tare_weight_scale_index(weight, b, k, 0)];
-            for (int64_t n = 0; n < layout->columns; n++, value++, q++) {
-                double error = *value - *q * scales[layout->per_tensor ? 0 : n];
+            for (int64_t n = 0; n < layout->columns; n++, value++, i++) {
+                double error = *value - tare_weight_code(weight, i) * scales[layout->per_tensor ? 0 : n];
                 signal += (double)*value * *value;
                 noise += error * error;
             }

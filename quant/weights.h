@@ -1,8 +1,10 @@
-/* Weights as integers: a stack of matrices with scales per column, per block of rows of a column, or per tensor. */
+/* Weights as integers or eight-bit floats: a stack of matrices with scales per column, per block of rows of a column,
+ * or per tensor. */
 #ifndef TARE_QUANT_WEIGHTS_H
 #define TARE_QUANT_WEIGHTS_H
 
 #include "base/arena.h"
+#include "base/tensor/float8.h"
 #include "calib/qparams.h"
 #include "base/tensor/tensor.h"
 
@@ -14,13 +16,26 @@ struct tare_weight_layout {
 };
 
 struct tare_quantized_weight {
-    struct tare_tensor values; /* int8, also for 4 bits; the weight's shape */
+    struct tare_tensor values; /* int8, also for 4 bits, or float8; the weight's shape */
     double *scales;            /* arena memory; see tare_weight_scale_index */
     int64_t n_scales;
     int64_t n_blocks; /* of rows: 1 unless there are several */
     struct tare_weight_layout layout;
     int bits;
+    enum tare_number_format format;
 };
+
+/* The code of value / scale: constant-round-half-away, or float8-saturate. */
+uint8_t tare_weight_encode(const struct tare_qparams *codes, double value, double scale);
+/* What the scale is multiplied by for a code. */
+static inline double tare_weight_decode(enum tare_number_format format, uint8_t code) {
+    return format == TARE_FORMAT_INT ? (double)(int8_t)code
+                                     : (double)tare_float8_decode(tare_number_format_float8(format), code);
+}
+/* The same at element i of `values`. */
+static inline double tare_weight_code(const struct tare_quantized_weight *weight, int64_t i) {
+    return tare_weight_decode(weight->format, TARE_CONST_DATA(uint8_t, &weight->values)[i]);
+}
 
 /* Index of the scale of the element (batch, row, column). */
 int64_t tare_weight_scale_index(const struct tare_quantized_weight *weight, int64_t batch, int64_t row, int64_t column);

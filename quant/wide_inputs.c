@@ -150,8 +150,9 @@ static tare_status output_db(double *db, const struct tare_quant_work *work, str
     const struct tare_quant_ranges *ranges = work->ranges;
     double low, high;
     bool trained;
-    *db = INFINITY;
-    if (layer->refused || !layer->weight || !layer->setting.method->needs_ranges || !(layer->left_params.scale > 0))
+    *db = INFINITY; /* also of float8, whose steps are not equal */
+    if (layer->refused || layer->setting.format || !layer->weight || !layer->setting.method->needs_ranges ||
+        !(layer->left_params.scale > 0))
         return TARE_OK;
     if (layer->kind == TARE_KIND_GATHER || !ranges || !ranges->statistics) return TARE_OK;
     TARE_TRY(tare_quant_fake_range(&trained, &low, &high, work->fakes, layer->observed));

@@ -435,6 +435,11 @@ struct tare_edge tare_emit_weight(struct tare_emit *emit, struct tare_quant_laye
     return layer->integers;
 }
 
+struct tare_edge tare_emit_operand(struct tare_emit *emit, struct tare_quant_layer *layer, int dtype) {
+    const struct tare_edge w = tare_emit_weight(emit, layer);
+    return layer->setting.format ? tare_emit_cast(emit, "weight/cast", w, dtype) : w;
+}
+
 /* The scales of the blocks of an entry: [batches * blocks, 1, columns]. */
 static struct tare_edge emit_block_scales(struct tare_emit *emit, const struct tare_quant_layer *layer) {
     const struct tare_quantized_weight *q = &layer->quantized;
@@ -463,15 +468,17 @@ struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant
     const struct tare_shape pairs = { .rank = 2, .dims = { 3, 2 } };
     const int32_t paddings[6] = { 0, 0, 0, (int32_t)(padded - l->rows), 0, 0 }, begin[3] = { 0 };
     const int32_t size[3] = { (int32_t)batches, (int32_t)l->rows, (int32_t)l->columns };
-    struct tare_edge w = tare_emit_reshape(emit, "weight/matrices", tare_emit_weight(emit, layer), &plain);
+    struct tare_edge w =
+        tare_emit_reshape(emit, "weight/matrices", tare_emit_operand(emit, layer, TARE_DT_FLOAT), &plain);
     if (padded != l->rows) {
         const struct tare_edge pad[] = { w, tare_emit_ints(emit, "weight/paddings", &pairs, paddings) };
-        const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_INT8 },
+        const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE,
+                                                  emit->status == TARE_OK ? tare_edge_dtype(w) : 0 },
                                                 { "Tpaddings", TARE_EMIT_TYPE, TARE_DT_INT32 },
                                                 { 0 } };
         w = tare_emit_node(emit, "Pad", "weight/padded", pad, 2, attrs);
     }
-    w = tare_emit_cast(emit, "weight/cast", tare_emit_reshape(emit, "weight/blocks", w, &blocks), TARE_DT_FLOAT);
+    w = tare_emit_float(emit, "weight/cast", tare_emit_reshape(emit, "weight/blocks", w, &blocks));
     w = tare_emit_binary(emit, "Mul", "weight/scaled", w, emit_block_scales(emit, layer));
     w = tare_emit_reshape(emit, "weight/whole", w, &whole);
     if (padded != l->rows) {

@@ -32,6 +32,8 @@ struct tare_edge tare_emit_channel_longs(struct tare_emit *emit, const char *nam
  * layer->integers: layers with the same weight have one constant. Of a stack of weights, layer->integers is the stored
  * stack (with 4 bits packed), and the chosen entries are returned. */
 struct tare_edge tare_emit_weight(struct tare_emit *emit, struct tare_quant_layer *layer);
+/* The same as numbers of the dtype of an activation: float8 is converted, which is exact; integers are as above. */
+struct tare_edge tare_emit_operand(struct tare_emit *emit, struct tare_quant_layer *layer, int dtype);
 /* The same as float32 numbers, each block of rows times its scales. */
 struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant_layer *layer);
 /* GatherV2 of an integer table, as float32: the gathered integers times their scale, which is also gathered if each

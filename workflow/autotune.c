@@ -161,7 +161,7 @@ static tare_status choose_own_algorithms(struct tare_autotune_search *c) {
 
 static bool can_widen(const struct tare_autotune_search *c) {
     const struct tare_quant_plan *options = &c->task->variant->plan;
-    return options->setting.method->takes_wide && options->op_set == TARE_OP_SET_XLA &&
+    return options->setting.method->takes_wide && !options->setting.format && options->op_set == TARE_OP_SET_XLA &&
            options->setting.activation_bits != 16;
 }
 

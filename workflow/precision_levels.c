@@ -25,8 +25,8 @@ static int bits_of(const struct tare_variant *variant) {
 /* The precisions between the variant's own settings and float. */
 static void list_levels(struct levels *out, const struct tare_variant *variant) {
     const struct tare_quant_plan *options = &variant->plan;
-    const bool wide = options->setting.method->takes_wide && options->op_set == TARE_OP_SET_XLA &&
-                      options->setting.activation_bits != 16;
+    const bool wide = options->setting.method->takes_wide && !options->setting.format &&
+                      options->op_set == TARE_OP_SET_XLA && options->setting.activation_bits != 16;
     if (bits_of(variant) == 4) out->items[out->count++] = (struct level){ .bits = 8 };
     if (wide) out->items[out->count++] = (struct level){ .bits = 8, .activation_bits = 16 };
 }
@@ -37,7 +37,7 @@ static void set_level(void *arg, const struct tare_graph *graph, const struct ta
     (void)graph;
     (void)op;
     if (level->bits) setting->bits = level->bits;
-    if (level->activation_bits && setting->method && setting->method->takes_wide)
+    if (level->activation_bits && setting->method && setting->method->takes_wide && !setting->format)
         setting->activation_bits = level->activation_bits;
 }
 

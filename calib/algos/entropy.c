@@ -187,4 +187,5 @@ const struct tare_algorithm tare_algorithm_entropy = {
     .name = "entropy",
     .help = "minimises the KL divergence between values and codes, with no more squared error than min_max",
     .range = range,
+    .of_integers = true,
 };

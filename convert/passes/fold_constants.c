@@ -3,6 +3,7 @@
 #include "convert/pass.h"
 #include "base/alloc.h"
 #include "base/control.h"
+#include "base/tensor/float8.h"
 #include "interpreter/inference/evaluate.h"
 
 #include <string.h>
@@ -73,9 +74,14 @@ done:
     return status;
 }
 
+bool tare_widens_float8(const struct tare_node *node) {
+    return tare_node_is(node, "Cast") && tare_float8_format(tare_edge_dtype(node->inputs[0]));
+}
+
 /* Users of constants skip Identity nodes; nodes with control inputs depend on other nodes. */
 static bool is_candidate(const struct tare_node *node) {
-    return node->n_inputs && !node->n_controls && tare_node_is_pure(node) && strcmp(node->op, "Identity") != 0;
+    return node->n_inputs && !node->n_controls && tare_node_is_pure(node) && strcmp(node->op, "Identity") != 0 &&
+           !tare_widens_float8(node);
 }
 
 static tare_status fold_graph(struct tare_graph *graph, size_t *changes) {

@@ -33,8 +33,9 @@ static void put_method(struct tare_text_table *table, const struct tare_explanat
     char granularity[32] = "";
     if (s->granularity == TARE_PER_BLOCK) snprintf(granularity, sizeof granularity, " per_block:%" PRId64, s->block);
     if (s->granularity == TARE_PER_TENSOR) snprintf(granularity, sizeof granularity, " per_tensor");
-    tare_text_table_cell(table, "%s%s%s%s", e->method, s->activation_bits == 16 ? " int16" : "",
-                         e->bits == 4 ? " int4" : "", granularity);
+    const bool is_plain = !s->format && e->bits != 4;
+    tare_text_table_cell(table, "%s%s%s%s%s", e->method, s->activation_bits == 16 ? " int16" : "", is_plain ? "" : " ",
+                         is_plain ? "" : tare_number_format_name(s->format, e->bits), granularity);
 }
 
 static void put_input(struct tare_text_table *table, const struct tare_explanation *e) {
@@ -128,6 +129,7 @@ static json_t *scales_json(const struct tare_explanation *e) {
 static void put_weight_json(json_t *object, const struct tare_explanation *e) {
     static const char *const granularities[] = { "per_channel", "per_tensor", "per_block" };
     json_object_set_new(object, "weight_bits", json_integer(e->bits));
+    json_object_set_new(object, "format", tare_json_text(tare_number_format_name(e->setting.format, e->bits)));
     json_object_set_new(object, "granularity", tare_json_text(granularities[e->setting.granularity]));
     if (e->setting.granularity == TARE_PER_BLOCK) json_object_set_new(object, "block", json_integer(e->setting.block));
     json_object_set_new(object, "weight_scales", scales_json(e));

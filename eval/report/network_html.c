@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/format.h"
 #include "base/strbuf.h"
+#include "base/tensor/float8.h"
 #include "eval/report/calibration_report.h"
 #include "eval/report/comparison_page.h"
 #include "eval/report/page.h"
@@ -120,7 +121,7 @@ static void put_method(struct tare_strbuf *out, const struct tare_network_unit *
         return;
     }
     tare_strbuf_puts(out, "<span class=\"kind\">");
-    tare_page_printf(out, "%s int%d", e->method, e->bits ? e->bits : 8);
+    tare_page_printf(out, "%s %s", e->method, tare_number_format_name(e->setting.format, e->bits));
     if (has_wide_input(e)) tare_page_element(out, "span", "wide", "int16 activations");
     tare_strbuf_puts(out, "</span>");
 }
@@ -190,7 +191,8 @@ static void draw_channels(const struct picture *p, const struct tare_explanation
     double heights[MOST_CHANNELS] = { 0 }, widest = 0, narrowest = INFINITY;
     const int64_t step = (e->n_weight_scales + MOST_CHANNELS - 1) / MOST_CHANNELS;
     const size_t count = step ? (size_t)((e->n_weight_scales + step - 1) / step) : 0;
-    const double largest = e->bits == 4 ? 7 : 127;
+    const struct tare_float8 *float8 = tare_number_format_float8(e->setting.format);
+    const double largest = float8 ? float8->largest : e->bits == 4 ? 7 : 127;
     if (e->setting.granularity != TARE_PER_CHANNEL || e->n_weight_scales < 2) return;
     for (int64_t i = 0; i < e->n_weight_scales; i++) {
         const double range = fabs(e->weight_scales[i]) * largest;

@@ -6,7 +6,8 @@ from typing import Any, Literal, Sequence, TypedDict, Union
 __all__ = ["Setting", "setting"]
 
 MethodName = Literal[
-    "static", "dynamic", "weight_only", "float", "bfloat16", "int8", "w8a8", "w8a16", "w4a8", "int8_dynamic", "int8_weight_only", "int4"
+    "static", "dynamic", "weight_only", "float", "bfloat16", "int8", "w8a8", "w8a16", "w4a8", "int8_dynamic", "int8_weight_only", "int4",
+    "fp8", "fp8_dynamic", "fp8_weight_only"
 ]  # fmt: skip
 AlgorithmName = Literal["min_max", "average_min_max", "percentile", "entropy", "mse", "mse_symmetric"]
 PassName = Literal["equalization", "smooth_quant", "weight_clipping", "gptq", "bias_correction"]
@@ -62,6 +63,7 @@ class _Layers(TypedDict, total=False):
     full_range: bool
     symmetric: bool
     activation_bits: Literal[8, 16]
+    format: Literal["int8", "int4", "fp8_e4m3", "fp8_e5m2"]
     op_set: Literal["xla", "uniform_quantized", "tf"]
     depthwise: bool
     two_inputs: bool

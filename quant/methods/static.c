@@ -24,22 +24,13 @@ static const char *check_form(const struct tare_quant_layer *layer) {
 }
 
 static tare_status plan(const char **reason, const struct tare_quant_work *work, struct tare_quant_layer *layer) {
-    bool found = true;
     if (layer->kind == TARE_KIND_GATHER) return TARE_OK;
     *reason = check_form(layer);
+    if (!*reason) TARE_TRY(tare_quant_find_activations(reason, work, layer));
     if (*reason) return TARE_OK;
-    TARE_TRY(tare_quant_input_params(&found, &layer->left_params, work, layer));
-    if (!found)
-        *reason = work->ranges && work->ranges->find ? "its input was not calibrated (did any sample reach it?)"
-                                                     : "no FakeQuant range and no samples";
-    if (found && !layer->weight) {
-        TARE_TRY(tare_quant_find_params(&found, &layer->right_params, work, layer->second, &layer->setting));
-        if (!found) *reason = "its second input was not calibrated (did any sample reach it?)";
-    }
-    if (found && layer->setting.method == &tare_method_static)
-        TARE_TRY(layer->input_scale ? tare_quant_scale_entries(work, layer) : tare_quant_find_entries(work, layer));
     /* XLA's ops take the range of an output from the layers that use it; a search costs milliseconds. */
-    if (!found || layer->setting.method == &tare_method_static) return TARE_OK;
+    if (layer->setting.method == &tare_method_static)
+        return layer->input_scale ? tare_quant_scale_entries(work, layer) : tare_quant_find_entries(work, layer);
     return tare_quant_find_params(&layer->has_output_params, &layer->output_params, work, layer->output,
                                   &layer->setting);
 }

@@ -22,7 +22,8 @@ static tare_status rewrite(struct tare_quant_work *work, struct tare_quant_layer
         y = tare_emit_product(&emit, layer, x, w, TARE_DT_FLOAT);
         y = tare_emit_result(&emit, &layer->product, tare_emit_shift(&emit, layer, y));
     } else {
-        y = tare_emit_product(&emit, layer, x, tare_emit_weight(&emit, layer), TARE_DT_FLOAT);
+        w = tare_emit_operand(&emit, layer, tare_edge_dtype(x));
+        y = tare_emit_product(&emit, layer, x, w, TARE_DT_FLOAT);
         y = tare_emit_binary(&emit, "Mul", "scaled", y,
                              tare_emit_channels(&emit, "scale", layer, q->scales, q->n_scales));
         y = tare_emit_result(&emit, &layer->product, tare_emit_shift(&emit, layer, y));

@@ -74,17 +74,15 @@ static tare_status correct_matrix(double *shift, bool *any, struct tare_quant_wo
     const double *rows = row_means(work, layer, matrix, &groups),
                  *means = rows ? NULL : input_means(work, layer, matrix, &channels);
     const float *real;
-    const int8_t *integers;
     if (!means && !rows) return TARE_OK;
     *any = true;
     TARE_TRY(tare_quant_make_integers(work->arena, layer));
     TARE_TRY(tare_quant_make_real(layer));
     real = TARE_CONST_DATA(float, &layer->real) + first;
-    integers = TARE_CONST_DATA(int8_t, &weight->values) + first;
     for (int64_t r = 0; r < layer->product.rows; r++)
         for (int64_t c = 0; c < columns; c++) {
             double scale = weight->scales[tare_weight_scale_index(weight, matrix, r, c)];
-            double left = (double)real[r * columns + c] - scale * integers[r * columns + c];
+            double left = (double)real[r * columns + c] - scale * tare_weight_code(weight, first + r * columns + c);
             shift[c] += left * (rows ? rows[c / (columns / groups) * layer->product.rows + r]
                                      : means[tare_quant_input_channel(layer, channels, r, c)]);
         }

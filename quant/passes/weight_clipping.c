@@ -87,11 +87,48 @@ static void begin(struct clipping *c) {
     }
 }
 
+/* ---- float8 ---- */
+
+enum { STEPS = 16 };
+
+/* A float8 grid looks alike from one power of two to the next, so that all scales worth trying are within one octave
+ * below that of the largest magnitude: the one of least squared error is taken. */
+static tare_status clip_float8(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    struct tare_quantized_weight *weight = &layer->quantized;
+    const struct tare_weight_layout *layout = &weight->layout;
+    const struct tare_qparams codes = { .format = layer->setting.format };
+    const float *value = TARE_CONST_DATA(float, &layer->real);
+    double *errors = TARE_NEW_ARRAY(work->arena, double, (size_t)weight->n_scales *STEPS), steps[STEPS];
+    if (!errors) return TARE_NO_MEMORY;
+    for (int i = 0; i < STEPS; i++)
+        steps[i] = exp2(-(double)i / STEPS);
+    for (int64_t b = 0; b < layout->batches; b++)
+        for (int64_t r = 0; r < layout->rows; r++)
+            for (int64_t k = 0; k < layout->columns; k++, value++) {
+                const int64_t at = tare_weight_scale_index(weight, b, r, k);
+                for (int i = 0; i < STEPS; i++) {
+                    const double scale = weight->scales[at] * steps[i], real = (double)*value;
+                    const double error =
+                        real - scale * tare_weight_decode(codes.format, tare_weight_encode(&codes, real, scale));
+                    errors[at * STEPS + i] += error * error;
+                }
+            }
+    for (int64_t g = 0; g < weight->n_scales; g++) {
+        int best = 0;
+        for (int i = 1; i < STEPS; i++)
+            if (errors[g * STEPS + i] < errors[g * STEPS + best]) best = i;
+        weight->scales[g] *= steps[best];
+        work->changes += best > 0;
+    }
+    return TARE_OK;
+}
+
 static tare_status clip(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     struct tare_quantized_weight *weight = &layer->quantized;
     const int bits = tare_quant_weight_scheme(&layer->setting).bits;
     struct clipping c = { .weight = weight };
     TARE_TRY(tare_quant_make_scales(work->arena, layer));
+    if (layer->setting.format) return clip_float8(work, layer);
     c.qmax = (double)((1 << (bits - 1)) - 1);
     c.values = TARE_CONST_DATA(float, &layer->real);
     c.groups = TARE_NEW_ARRAY(work->arena, struct group, (size_t)weight->n_scales);

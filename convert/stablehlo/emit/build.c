@@ -2,6 +2,7 @@
 #include "convert/stablehlo/emit/build.h"
 
 #include "base/alloc.h"
+#include "base/tensor/float8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -347,14 +348,38 @@ tare_build_value tare_build_select(struct tare_build *build, tare_build_value pr
     return a ? one_result(build, "select", (tare_build_value[]){ predicate, a, b }, 3, a->type, NULL, 0) : NULL;
 }
 
+/* Ops move while the block grows: what float8_of needs of one is kept. */
+static tare_build_value note_codes(struct tare_build *build, tare_build_value value, tare_build_value codes) {
+    struct tare_shlo_op *op = TARE_NEW(arena_of(build), struct tare_shlo_op);
+    struct tare_shlo_value **operands = TARE_NEW(arena_of(build), struct tare_shlo_value *);
+    if (!op || !operands) return tare_build_fail(build, TARE_NO_MEMORY);
+    *operands = codes;
+    *op = (struct tare_shlo_op){ .operands = operands, .n_operands = 1 };
+    value->op = op;
+    return value;
+}
+
+/* The eight-bit floats that `value` is converted from; NULL: it is not. Other values of a built module have no op. */
+static tare_build_value float8_of(tare_build_value value) {
+    return value->op ? value->op->operands[0] : NULL;
+}
+
 tare_build_value tare_build_convert(struct tare_build *build, tare_build_value operand, int dtype) {
     if (!operand || tare_build_dtype(operand) == dtype) return operand;
     const struct tare_shape shape = tare_build_shape(operand);
-    return one_result(build, "convert", &operand, 1, tare_build_type(build, dtype, &shape), NULL, 0);
+    const bool widens = tare_float8_format(tare_build_dtype(operand)) && dtype == TARE_DT_FLOAT;
+    tare_build_value value = one_result(build, "convert", &operand, 1, tare_build_type(build, dtype, &shape), NULL, 0);
+    return widens && value ? note_codes(build, value, operand) : value;
 }
 
 void tare_build_match_kinds(struct tare_build *build, tare_build_value *lhs, tare_build_value *rhs) {
     if (!*lhs || !*rhs) return;
+    const tare_build_value codes[] = { float8_of(*lhs), float8_of(*rhs) };
+    if (codes[0] && codes[1]) {
+        *lhs = codes[0];
+        *rhs = codes[1];
+        return;
+    }
     const bool floats[] = { tare_shlo_type_is_float((*lhs)->type->element->kind),
                             tare_shlo_type_is_float((*rhs)->type->element->kind) };
     if (floats[0] && !floats[1]) *rhs = tare_build_convert(build, *rhs, tare_build_dtype(*lhs));

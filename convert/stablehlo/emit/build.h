@@ -89,7 +89,8 @@ tare_build_value tare_build_compare(struct tare_build *build, const char *direct
 tare_build_value tare_build_select(struct tare_build *build, tare_build_value predicate, tare_build_value a,
                                    tare_build_value b);
 tare_build_value tare_build_convert(struct tare_build *build, tare_build_value operand, int dtype);
-/* Operands of a product must be both integers or both floats: integers next to floats (weights) are converted. */
+/* Operands of a product must be both integers or both floats: integers next to floats (weights) are converted. Of two
+ * operands that are converted from eight-bit floats, as TensorFlow's ops need, the codes are the operands. */
 void tare_build_match_kinds(struct tare_build *build, tare_build_value *lhs, tare_build_value *rhs);
 tare_build_value tare_build_reshape(struct tare_build *build, tare_build_value operand, const struct tare_shape *shape);
 tare_build_value tare_build_transpose(struct tare_build *build, tare_build_value operand, const int *permutation);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "convert/pass.h"
 #include "graph/inline.h"
 #include "interpreter/inference/evaluate.h"
 #include "interpreter/inference/infer.h"
@@ -117,7 +118,7 @@ static bool is_small(const struct tare_shape *shape) {
 /* A pure node on constants. Its kernel's error is the node's own when it is emitted, so that it is forgotten here. */
 static tare_status fold_pure(struct tare_emit *emit, const struct tare_node *node, struct tare_emit_value *out) {
     struct tare_tensor *inputs, *outputs;
-    if (!tare_node_is_pure(node)) return TARE_OK;
+    if (!tare_node_is_pure(node) || tare_widens_float8(node)) return TARE_OK;
     for (size_t i = 0; i < node->n_inputs; i++)
         if (!tare_emit_in_constant(emit, node, i)) return TARE_OK;
     for (size_t i = 0; i < node->n_outputs; i++)

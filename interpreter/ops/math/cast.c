@@ -4,9 +4,9 @@
  * x86-64 instructions produce for the wider type that TensorFlow's CPU kernels convert through: the minimum for
  * signed 32-bit and 64-bit results, the low bits of the 32-bit conversion for narrower ones. */
 #include "interpreter/ops/families.h"
+#include "base/tensor/float8.h"
 #include "base/tensor/narrow.h"
 #include "interpreter/kernel.h"
-#include "interpreter/ops/support/float8.h"
 #include "interpreter/ops/support/loops.h"
 
 #include <float.h>
@@ -205,8 +205,7 @@ static tare_status cast_float8(struct tare_kernel *kernel, int to) {
                          tare_dtype_name(to));
     if ((source && !floats) || (target && !doubles)) return TARE_NO_MEMORY;
     TARE_TRY(tare_kernel_output(kernel, 0, to, &input->shape));
-    for (size_t i = 0; source && i < n; i++)
-        floats[i] = tare_float8_decode(source, TARE_CONST_DATA(uint8_t, input)[i]);
+    if (source) tare_float8_decode_all(floats, source, TARE_CONST_DATA(uint8_t, input), n);
     if (n)
         loop(target ? (void *)doubles : kernel->outputs[0].data, source ? (const void *)floats : input->data,
              (int64_t)n);

@@ -72,6 +72,25 @@ static void presets__set_what_belongs_to_them(void **state) {
     expect_options(&plan, " --method weight_only --bits 4 --granularity per_block:32");
     PLAN(&plan, "--rule", "op=Conv2D -> w8a16");
     expect_options(&plan, " --method static --rule 'op=\"Conv2D\" -> static bits=8 activation_bits=16'");
+    PLAN(&plan, "--method", "fp8_dynamic");
+    expect_options(&plan, " --method dynamic --format fp8_e4m3");
+    PLAN(&plan, "--rule", "op=Conv2D -> fp8");
+    expect_options(&plan, " --method static --rule 'op=\"Conv2D\" -> static format=fp8_e4m3'");
+    tare_options_free(&plan, &set);
+}
+
+static void format__of_integers_sets_their_bits(void **state) {
+    struct tare_quant_plan plan;
+    (void)state;
+    PLAN(&plan, "--format", "int4");
+    expect_options(&plan, " --method static --bits 4");
+    PLAN(&plan, "--format", "int8");
+    expect_options(&plan, " --method static");
+    PLAN(&plan, "--format", "fp8_e5m2");
+    expect_options(&plan, " --method static --format fp8_e5m2");
+    expect_recipe(&plan, "method=static\nformat=fp8_e5m2\n");
+    const char *const words[] = { "--format=fp8_e4m3", "--bits=4" };
+    assert_int_equal(parse(&plan, 2, words), TARE_INVALID_ARGUMENT);
     tare_options_free(&plan, &set);
     const char *const unknown[] = { "--method=int7" };
     mini_fails(parse(&plan, 1, unknown), "--method: unknown method 'int7' (did you mean 'int8'?)");
@@ -115,6 +134,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(options__are_written_as_they_are_read, empty_arena),
         cmocka_unit_test_teardown(presets__set_what_belongs_to_them, empty_arena),
+        cmocka_unit_test_teardown(format__of_integers_sets_their_bits, empty_arena),
         cmocka_unit_test_teardown(a_recipe__sets_what_the_command_does_not, empty_arena),
         cmocka_unit_test_teardown(a_written_plan__is_read_as_the_same_plan, empty_arena),
     };

@@ -19,6 +19,9 @@ static const struct tare_quant_setting settings[] = {
     { .method = &tare_method_weight_only },
     { .method = &tare_method_weight_only, .bits = 4, .granularity = TARE_PER_BLOCK, .block = 32 },
     { .method = &tare_method_weight_only, .granularity = TARE_PER_TENSOR },
+    { .method = &tare_method_static, .format = TARE_FORMAT_E4M3 },
+    { .method = &tare_method_dynamic, .format = TARE_FORMAT_E5M2 },
+    { .method = &tare_method_weight_only, .format = TARE_FORMAT_E4M3, .granularity = TARE_PER_BLOCK, .block = 32 },
 };
 
 /* One way of writing a layer. */
@@ -50,7 +53,7 @@ static struct tare_tensor outputs_of(const struct form *form, const struct tare_
 static void check_in(enum tare_quant_op_set op_set, const struct form *forms, size_t count) {
     static const char *const passes[] = { NULL, "", "gptq", "gptq,bias_correction" };
     for (size_t s = 0; s < sizeof settings / sizeof *settings; s++) {
-        if (!tare_quant_method_in(settings[s].method, op_set)) continue;
+        if (!tare_quant_method_in(settings[s].method, op_set, (int)settings[s].format)) continue;
         if (op_set != TARE_OP_SET_XLA && settings[s].activation_bits) continue;
         for (size_t p = s ? 1 : 0; p < 4; p++) {
             struct tare_tensor expected = outputs_of(&forms[0], &settings[s], passes[p], op_set);
@@ -676,7 +679,11 @@ static void convolutions__that_cut_off_elements_stay_close_to_float(void **state
     (void)state;
     for (size_t s = 0; s < sizeof settings / sizeof *settings; s++) {
         struct tare_tensor got = outputs_of(&form, &settings[s], "", TARE_OP_SET_XLA);
-        const double loss = quantized_model_loss(&got, &expected), most = settings[s].bits == 4 ? 0.03 : 1e-3;
+        const double most = settings[s].bits == 4                    ? 0.03
+                            : settings[s].format == TARE_FORMAT_E5M2 ? 8e-3
+                            : settings[s].format == TARE_FORMAT_E4M3 ? 2e-3
+                                                                     : 1e-3;
+        const double loss = quantized_model_loss(&got, &expected);
         if (!(loss < most)) fail_msg("setting %zu: loss %g", s, loss);
         tare_tensor_reset(&got);
     }
