@@ -1,5 +1,6 @@
 /* What the callers of a batched function pass to it: which of its arguments are the same for every request, and whether
  * the others have as many rows as each other. */
+#include "graph/bindings.h"
 #include "graph/calls.h"
 #include "graph/op.h"
 #include "interpreter/inference/infer.h"
@@ -101,6 +102,7 @@ struct callers {
     tare_status (*visit)(struct callers *c, const struct tare_node *call);
     const bool *captured;
     const struct tare_model_shapes *shapes;
+    const struct tare_bindings *bindings;
     bool *same; /* by argument: every caller passes a value that no request changes */
     size_t count;
     bool others; /* users of the model, the main graph or a branch call it as well */
@@ -276,13 +278,16 @@ static tare_status check_call(struct callers *c, const struct tare_node *call) {
     struct counted counted = { .graph = caller };
     struct tare_shape *args = TARE_NEW_ARRAY(c->arena, struct tare_shape, caller->n_args + 1), **shapes;
     bool *bound = TARE_NEW_ARRAY(c->arena, bool, caller->n_args + 1);
+    const struct tare_shape **handles;
     if (!args || !bound) return TARE_NO_MEMORY;
     mark_bound(bound, caller);
     for (size_t i = 0; i < caller->n_args; i++) {
         args[i] = tare_model_shape(c->shapes, (struct tare_edge){ caller->args[i], 0 });
         if (!bound[i] && args[i].rank > 0 && args[i].dims[0] == TARE_UNKNOWN_DIM) args[i].dims[0] = ROWS;
     }
-    const tare_status status = tare_graph_infer_shapes(&shapes, c->arena, caller, args);
+    handles = tare_bindings_handles(c->bindings, c->arena, caller);
+    if (!handles) return TARE_NO_MEMORY;
+    const tare_status status = tare_graph_infer_shapes_of(&shapes, c->arena, caller, args, handles);
     if (status != TARE_OK) return tare_error_dismiss(status);
     counted.args = args;
     counted.shapes = shapes;
@@ -294,5 +299,11 @@ tare_status tare_batch_check_callers(struct tare_arena *arena, const struct tare
     struct callers c = {
         .arena = arena, .function = function, .visit = check_call, .captured = captured, .shapes = shapes
     };
-    return visit_callers(&c);
+    struct tare_bindings *bindings;
+    tare_status status;
+    TARE_TRY(tare_bindings_new(&bindings, function->model));
+    c.bindings = bindings;
+    status = visit_callers(&c);
+    tare_bindings_free(bindings);
+    return status;
 }

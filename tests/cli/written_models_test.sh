@@ -72,6 +72,9 @@ written looked_up convert looked_up_strings --tpu_functions auto "--converter_op
 expect 1 "has as many rows as node 'StatefulPartitionedCall/SegmentMean' (SegmentMean) in function" \
     "$tare" convert "$models/segments" "$work/segments" --quiet --tpu_functions auto "--converter_options_string=$batches"
 absent "$work/segments"
+expect 1 "RaggedTensorToTensor' has 12 rows for a request of 13" \
+    "$tare" convert "$models/row_splits" "$work/row_splits" --quiet --tpu_functions auto "--converter_options_string=$batches"
+absent "$work/row_splits"
 
 # Values that were read from the variables to which they are assigned.
 written state convert keras_on_jax --tpu_functions auto "--converter_options_string=$batches"

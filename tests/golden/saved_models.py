@@ -201,6 +201,18 @@ def mixed_bfloat16(path):
     keras.Model(x, keras.layers.Dense(2, dtype="float32")(y)).export(path, verbose=False)
 
 
+def row_splits(path):
+    """Rows of a weight, made dense by splits, which are one more than the rows, and which the dense part takes as well."""
+    def body(module, x, splits):
+        rows = tf.RaggedTensor.from_row_splits(tf.gather(module.w, tf.cast(x[:, 0], tf.int32)), splits, validate=False)
+        lengths = tf.cast(splits[1:] - splits[:-1], tf.float32)
+        return {"y": tf.nn.relu(tf.reduce_sum(rows.to_tensor(), 1) @ module.w) @ module.w / lengths[:, tf.newaxis]}
+
+    module = module_of(lambda self, x: x)
+    module.f = tf.function(lambda x, splits: body(module, x, splits), input_signature=[ROWS, tf.TensorSpec([None], tf.int64, name="splits")])
+    save(path, module, module.f)
+
+
 def keras_on_jax(path):
     """The function returns the moving averages that it was given, and they are assigned to their variables: only with
     KERAS_BACKEND=jax."""
@@ -221,7 +233,7 @@ def keras_on_jax_seed(path):
 
 MODELS = [keras3_export, strings, function_of_a_lambda, colocated, custom_gradient, implementations,
           implements_an_op, traced_before_saving, stored_tables, looked_up_strings, segments, compiled,
-          jpeg_files, mixed_bfloat16] + (
+          jpeg_files, mixed_bfloat16, row_splits] + (
     [keras_on_jax, keras_on_jax_seed] if os.environ.get("KERAS_BACKEND") == "jax" else [])
 
 if __name__ == "__main__":
@@ -238,4 +250,5 @@ if __name__ == "__main__":
         ones = tf.fill([1, WIDTH], "1") if write in (strings, looked_up_strings) else tf.ones([1, WIDTH])
         if write is jpeg_files:
             ones = tf.io.encode_jpeg(tf.fill([WIDTH, WIDTH, 1], tf.constant(255, tf.uint8)))[tf.newaxis]
-        print(write.__name__, {k: v.numpy().tolist() for k, v in function(x=ones).items()})
+        more = {"splits": tf.constant([0, 1], tf.int64)} if write is row_splits else {}
+        print(write.__name__, {k: v.numpy().tolist() for k, v in function(x=ones, **more).items()})

@@ -45,6 +45,13 @@ static tare_status read_types(struct partitions *out, const struct tare_node *no
     return TARE_OK;
 }
 
+/* Rows that the outermost splits describe. */
+static int64_t rows_of_splits(const struct tare_infer *infer, const struct partitions *partitions) {
+    const struct tare_shape *splits = &infer->inputs[3];
+    const bool is_known = partitions->types[0] == ROW_SPLITS && splits->rank == 1 && splits->dims[0] > 0;
+    return is_known ? splits->dims[0] - 1 : TARE_UNKNOWN_DIM;
+}
+
 static tare_status infer_dense(struct tare_infer *infer) {
     struct partitions partitions;
     const struct tare_shape *values = &infer->inputs[1], *fallback = &infer->inputs[2];
@@ -67,6 +74,7 @@ static tare_status infer_dense(struct tare_infer *infer) {
         if (infer->inputs[0].rank == 1) *out = tare_operand_unknown_dims(rank);
         return TARE_OK;
     }
+    out->dims[0] = rows_of_splits(infer, &partitions);
     if (infer->inputs[0].rank == 0) {
         if (dims[0] != -1) return TARE_FAIL(TARE_INVALID_ARGUMENT, "a scalar shape must be -1");
         return TARE_OK;
