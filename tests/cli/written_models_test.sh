@@ -72,7 +72,7 @@ written looked_up convert looked_up_strings --tpu_functions auto "--converter_op
 expect 1 "has as many rows as node 'StatefulPartitionedCall/SegmentMean' (SegmentMean) in function" \
     "$tare" convert "$models/segments" "$work/segments" --quiet --tpu_functions auto "--converter_options_string=$batches"
 absent "$work/segments"
-expect 1 "RaggedTensorToTensor' has 12 rows for a request of 13" \
+expect 1 "raggedtensortotensor' has 12 rows for a request of 13" \
     "$tare" convert "$models/row_splits" "$work/row_splits" --quiet --tpu_functions auto "--converter_options_string=$batches"
 absent "$work/row_splits"
 
