@@ -44,6 +44,19 @@ static void range_symmetric__uses_the_larger_magnitude(void **state) {
     assert_int_equal(p.qmax, 127);
 }
 
+static void float8_scale__maps_the_larger_magnitude_to_the_largest_number(void **state) {
+    struct tare_qscheme scheme = { .bits = 8, .symmetric = true, .narrow = true, .format = TARE_FORMAT_E4M3 };
+    struct tare_qparams p = params(-0.5, 1.75, &scheme);
+    (void)state;
+    assert_true(p.scale == 1.75 / 448 && p.zero_point == 0 && p.qmin == -448 && p.qmax == 448);
+    assert_true(tare_qparams_round(&p, -9) == -1.75);           /* saturates */
+    assert_true(tare_qparams_round(&p, 1.7) == p.scale * 448);  /* 435.2 of 416 and 448 */
+    assert_true(tare_qparams_round(&p, 1.68) == p.scale * 416); /* 430.08 */
+    assert_true(params(0, 0, &scheme).scale == 5e-7 / 448);
+    scheme.format = TARE_FORMAT_E5M2;
+    assert_true(params(-3, 1, &scheme).scale == 3.0 / 57344);
+}
+
 static void range_symmetric_full__the_larger_scale_of_both_sides_is_used(void **state) {
     const struct tare_qscheme full = { .bits = 8, .symmetric = true };
     struct tare_qparams p = params(-1.28, 1, &full);
@@ -128,6 +141,7 @@ int main(void) {
         cmocka_unit_test(range_contains_zero__negative_range_ends_at_zero),
         cmocka_unit_test(zero_point__rounds_half_away_from_zero),
         cmocka_unit_test(range_symmetric__uses_the_larger_magnitude),
+        cmocka_unit_test(float8_scale__maps_the_larger_magnitude_to_the_largest_number),
         cmocka_unit_test(range_symmetric_full__the_larger_scale_of_both_sides_is_used),
         cmocka_unit_test(zero_point__comes_from_the_end_with_less_error),
         cmocka_unit_test(range_degenerate__is_widened_to_one_millionth),

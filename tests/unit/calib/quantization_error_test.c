@@ -10,12 +10,11 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-/* With 16 bits the codes are closer than the bins. The estimate must still match the error of the values. */
-static void error__of_sixteen_bits_is_that_of_the_values(void **state) {
+/* The error of values in [-3, 3] on the grid of a range, from their bins and from the values. */
+static void check_error(const struct tare_qscheme *scheme, double range, double tolerance, bool clips) {
     enum { COUNT = 20000 };
     static float values[COUNT];
-    const struct tare_qscheme scheme = { .bits = 16, .symmetric = true, .narrow = true };
-    const struct tare_qparams params = tare_qparams_of_range(-3, 3, &scheme);
+    const struct tare_qparams params = tare_qparams_of_range(-range, range, scheme);
     const struct tare_place place = { 0, 0, 0 };
     const struct tare_shape shape = tare_shape_make(1, COUNT);
     struct tare_statistics statistics = { .samples = 0 };
@@ -24,7 +23,6 @@ static void error__of_sixteen_bits_is_that_of_the_values(void **state) {
     struct tare_bins bins;
     uint64_t seed = 5;
     double expected = 0;
-    (void)state;
     for (int i = 0; i < COUNT; i++) { /* every other value is zero, as after a Relu */
         values[i] = i % 2 ? (float)(6 * draw_unit(&seed) - 3) : 0;
         const double error = (double)values[i] - tare_qparams_round(&params, values[i]);
@@ -35,13 +33,31 @@ static void error__of_sixteen_bits_is_that_of_the_values(void **state) {
     assert_int_equal(tare_statistics_add(&statistics, tally, &tensor, &place, 1, TARE_BATCH_SPLIT), TARE_OK);
     assert_int_equal(tare_bins_make(&bins, &statistics), TARE_OK);
     const struct tare_quantization_error got = tare_quantization_error_of(&params, &bins);
-    if (fabs(got.rounding - expected) > 0.03 * expected)
-        fail_msg("rounding error %g (expected %g)", got.rounding, expected);
-    assert_true(got.clipped == 0);
+    const double error = got.rounding + got.clipping;
+    if (fabs(error - expected) > tolerance * expected) fail_msg("error %g (expected %g)", error, expected);
+    assert_true((got.clipped > 0) == clips);
     tare_bins_free(&bins);
     tare_statistics_reset(&statistics);
     tare_tensor_reset(&tensor);
     tare_tally_free(tally);
+}
+
+/* With 16 bits the codes are closer than the bins. The estimate must still match the error of the values. */
+static void error__of_sixteen_bits_is_that_of_the_values(void **state) {
+    const struct tare_qscheme scheme = { .bits = 16, .symmetric = true, .narrow = true };
+    (void)state;
+    check_error(&scheme, 3, 0.03, false);
+}
+
+/* The numbers of float8 are not equally far apart. */
+static void error__of_float8_is_that_of_the_values(void **state) {
+    struct tare_qscheme scheme = { .bits = 8, .symmetric = true, .narrow = true, .format = TARE_FORMAT_E4M3 };
+    (void)state;
+    check_error(&scheme, 3, 0.03, false);
+    check_error(&scheme, 1.7, 0.03, true);
+    scheme.format = TARE_FORMAT_E5M2;
+    check_error(&scheme, 3, 0.03, false);
+    check_error(&scheme, 2.2, 0.03, true);
 }
 
 /* The rounding error summed code by code, as the header defines it. */
@@ -108,6 +124,7 @@ static void error__has_the_bits_of_the_sum_over_all_codes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(error__of_sixteen_bits_is_that_of_the_values),
+        cmocka_unit_test(error__of_float8_is_that_of_the_values),
         cmocka_unit_test(error__has_the_bits_of_the_sum_over_all_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
