@@ -93,7 +93,7 @@ static void put_part(struct tare_strbuf *out, const struct tare_check_part *part
         return;
     }
     if (isnan(part->cycles)) {
-        tare_strbuf_printf(out, "%.2g µs at least, estimated\n", 1e6 * part->seconds);
+        tare_strbuf_printf(out, "%.2g µs, estimated\n", 1e6 * part->seconds);
         return;
     }
     put_count(out, part->cycles);

@@ -38,7 +38,7 @@ struct tare_comparison_row {
     /* Estimates by tpu/cost/fused.h, per record in batches of chip_batch, with the whole signature on the TPU; NaN:
      * unknown. */
     double macs, integer_macs;          /* multiply-accumulates; of these, on integers of 8 or 4 bits */
-    double tpu_seconds;                 /* time on the comparison's chip, at least */
+    double tpu_seconds;                 /* time on the comparison's chip */
     double hbm_bytes, activation_bytes; /* weights in its memory; peak of the batch's activations */
 };
 
@@ -164,6 +164,7 @@ tare_status tare_comparison_estimate(struct tare_comparison_row *row, struct tar
                                      bool each) TARE_WARN_UNUSED;
 /* The name of the comparison's chip. */
 const char *tare_comparison_chip_name(const struct tare_comparison *comparison);
+int64_t tare_comparison_chip_batch(const struct tare_comparison *comparison);
 
 /* Reports: aligned tables that end with the recommendation, JSON, CSV, and one HTML page without external references.
  */

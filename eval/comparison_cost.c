@@ -11,6 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+int64_t tare_comparison_chip_batch(const struct tare_comparison *c) {
+    return c->chip_batch > 0 ? c->chip_batch : 1;
+}
+
 const char *tare_comparison_chip_name(const struct tare_comparison *c) {
     return tare_tpu_chips[c->chip].name;
 }
@@ -55,7 +59,7 @@ static void note_op(void *arg, const struct tare_node *node, const struct tare_f
                                      .seconds = cost->seconds[s->c->chip],
                                      .integer = cost->integer_macs > 0,
                                      .compute_bound = cost->macs > 0 &&
-                                                      cost->seconds[s->c->chip] >
+                                                      cost->least[s->c->chip] >
                                                           cost->bytes / tare_tpu_chips[s->c->chip].hbm_bytes_second };
 }
 
@@ -85,7 +89,7 @@ static tare_status keep_costs(struct costs *s) {
 
 static tare_status estimate(struct tare_comparison_row *row, struct costs *s, struct tare_graph_model *model,
                             const struct tare_signature *signature, bool each) {
-    const int64_t batch = s->c->chip_batch > 0 ? s->c->chip_batch : 1;
+    const int64_t batch = tare_comparison_chip_batch(s->c);
     struct tare_graph *function = tare_signature_function(signature);
     struct tare_fused_cost cost;
     struct tare_tpu_memory memory;
@@ -100,7 +104,7 @@ static tare_status estimate(struct tare_comparison_row *row, struct costs *s, st
         row->activation_bytes = memory.activations;
     }
     TARE_TRY(tare_model_inline_calls(model));
-    TARE_TRY(tare_tpu_fused_cost(&cost, &s->scratch, model, signature, each ? note_op : NULL, s));
+    TARE_TRY(tare_tpu_fused_cost(&cost, &s->scratch, model, signature, batch, each ? note_op : NULL, s));
     if (s->failed) return TARE_NO_MEMORY;
     row->macs = cost.macs / (double)batch;
     row->integer_macs = cost.integer_macs / (double)batch;

@@ -9,6 +9,7 @@
 static const double COMPETES = 1.25;  /* times the size of the smallest candidate */
 static const double SAME_SIZE = 1.05; /* likewise */
 static const double SAME_TIME = 1.01; /* times the time of the fastest one */
+static const double CLEARLY = 1.05;   /* times: smaller differences of estimated times are not told */
 
 /* ---- one model against float ---- */
 
@@ -216,9 +217,9 @@ static void put_detectable(struct tare_strbuf *out, const struct tare_comparison
 static void put_gain(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_comparison_row *row) {
     const double before = 1e6 * c->rows[0].tpu_seconds, after = 1e6 * row->tpu_seconds;
     tare_strbuf_printf(out, "; weights %.1f times smaller", (double)c->rows[0].size_bytes / (double)row->size_bytes);
-    if (after > 0 && after < 0.95 * before)
+    if (after > 0 && before > CLEARLY * after)
         tare_strbuf_printf(out, ", an estimated %.1f times as fast", before / after);
-    if (before > 0 && after > SAME_TIME * before)
+    if (before > 0 && after > CLEARLY * before)
         tare_strbuf_printf(out, ", but slower than float by the estimate (%.3g µs, float %.3g µs): for its size only",
                            after, before);
 }

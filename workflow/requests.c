@@ -118,7 +118,7 @@ const struct tare_option tare_compare_rows[] = {
       .help = "number of records for the sensitivity measurement" },
     { ROW("chip", CHOICE, chip), .fallback = "v5e", .choices = tare_tpu_chip_names,
       .help = "Cloud TPU generation for time estimates" },
-    { ROW("chip-batch", INT64, chip_batch), .fallback = "1", .min = 1, .max = 65536,
+    { ROW("chip-batch", INT64, chip_batch), .fallback = "8", .min = 1, .max = 65536,
       .help = "batch size for time estimates" },
     { ROW("auto", FLAG, automatic),
       .help = "also evaluate automatically chosen settings for the first quantizing method: algorithm, accuracy passes "

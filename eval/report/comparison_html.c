@@ -26,13 +26,12 @@ static void text_cell(struct tare_page_table *table, const char *text) {
 }
 
 static void costs(struct tare_strbuf *out, const struct tare_comparison *c) {
-    char together[48] = "batch 1";
     tare_page_heading(out, "Cost");
-    if (c->chip_batch > 1) snprintf(together, sizeof together, "batch %lld", (long long)c->chip_batch);
-    tare_page_element(out, "p", "soft small",
-                      "Times are estimates for a Cloud TPU %s chip, %s, with the whole signature on it: the larger of "
-                      "compute time at its peak and memory time at its bandwidth, with elementwise ops fused.",
-                      tare_comparison_chip_name(c), together);
+    tare_page_element(
+        out, "p", "soft small",
+        "Times are estimates for a Cloud TPU %s chip, batch %lld, with the whole signature on it, fitted to "
+        "what its compiler says of other networks, with elementwise ops fused.",
+        tare_comparison_chip_name(c), (long long)tare_comparison_chip_batch(c));
     if (tare_tpu_chips[c->chip].unsourced)
         tare_page_element(out, "p", "soft small", "Figures of the chip that %s does not state: %s.",
                           tare_tpu_chips[c->chip].source, tare_tpu_chips[c->chip].unsourced);
@@ -48,7 +47,7 @@ static void slowest(struct tare_strbuf *out, const struct tare_comparison *c) {
     static const struct tare_page_column columns[] = {
         { .heading = "op", .left = true, .wraps = true },
         { .heading = "kind", .left = true },
-        { .heading = "share of the time", .left = true, .help = "of the least time of the whole model" },
+        { .heading = "share of the time", .left = true, .help = "of the estimated time of the whole model" },
         { .heading = "µs" },
         { .heading = "million MACs" },
         { .heading = "traffic MB" },

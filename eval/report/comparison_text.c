@@ -55,7 +55,7 @@ static void put_summary(struct tare_strbuf *out, const struct tare_comparison *c
     if (tare_verdict_of(c).row) tare_strbuf_puts(out, "← recommended\n");
     if (c->rows[0].tpu_seconds > 0)
         tare_strbuf_printf(out, "est. µs: per example on a Cloud TPU %s, batch %lld\n", tare_comparison_chip_name(c),
-                           (long long)(c->chip_batch > 0 ? c->chip_batch : 1));
+                           (long long)tare_comparison_chip_batch(c));
 }
 
 static void put_wide(struct tare_strbuf *out, const struct tare_comparison *c) {
@@ -64,9 +64,9 @@ static void put_wide(struct tare_strbuf *out, const struct tare_comparison *c) {
         tare_comparison_put(out, TARE_IN_TEXT, c, TARE_MODEL_COLUMNS, i);
     }
     tare_strbuf_printf(out,
-                       "\ncost; estimates for a Cloud TPU %s, batch %lld: the larger of compute and memory time, with\n"
-                       "elementwise ops fused\n",
-                       tare_comparison_chip_name(c), (long long)(c->chip_batch > 0 ? c->chip_batch : 1));
+                       "\ncost; estimates for a Cloud TPU %s, batch %lld: ops fused as its compiler does,\n"
+                       "with cycles fitted to what that says\n",
+                       tare_comparison_chip_name(c), (long long)tare_comparison_chip_batch(c));
     tare_comparison_put(out, TARE_IN_TEXT, c, TARE_COST_COLUMNS, 0);
 }
 

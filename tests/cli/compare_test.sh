@@ -80,7 +80,7 @@ takes() { "$tare" compare "$model" --calibration "$work/c.calib" "${data[@]}" --
 number() { sed -n "s/^ *\"$1\": \([0-9.e-]*\),*$/\1/p" "$work/t.json"; }
 takes --depthwise
 [ "$(number integer_share | tr '\n' ' ')" = "0.0 1.0 " ] || fail "shares of integer work: $(number integer_share)"
-number tpu_seconds | awk 'NR == 1 { f = $1 } NR == 2 { exit !($1 < f && $1 > 0) }' || fail "least times: $(number tpu_seconds)"
+number tpu_seconds | awk 'NR == 1 { f = $1 } NR == 2 { exit !($1 > f && f > 0) }' || fail "times: depthwise layers in int8 are not estimated slower: $(number tpu_seconds)"
 number hbm_bytes | awk 'NR == 1 { f = $1 } NR == 2 { exit !($1 < f / 2 && $1 > 0) }' || fail "weights in HBM: $(number hbm_bytes)"
 grep -q '"chip": "v5e",' "$work/t.json" || fail "no chip"
 v5e=$(number tpu_seconds)

@@ -76,7 +76,8 @@ static void look(struct quantized_model *m, tare_status (*fn)(void *arg, const s
     tare_session_free(session);
 }
 
-static void calibrate(struct quantized_model *m) {
+/* Passes may want Hessians. */
+static void calibrate(struct quantized_model *m, bool for_passes) {
     const uint64_t fingerprint[2] = { 0 };
     struct tare_edge_list edges;
     size_t left_out;
@@ -90,6 +91,7 @@ static void calibrate(struct quantized_model *m) {
         tensor->statistics.per_channel = true;
     }
     look(m, observe);
+    if (!for_passes) return;
     m->calibration->hessians = tare_hessians_new();
     mini_ok(tare_quant_want_hessians(m->calibration->hessians, &left_out, m->model, m->calibration, 1 << 20));
     assert_int_equal(left_out, 0);
@@ -100,7 +102,7 @@ void quantized_model_quantize(struct quantized_model *m, const struct tare_quant
     struct tare_quant_plan own = *options;
     struct tare_quant_ranges ranges;
     mini_ok(tare_quant_passes_parse(&own.passes, &m->arena, passes));
-    calibrate(m);
+    calibrate(m, *passes);
     ranges = tare_ranges_of(m->calibration);
     mini_ok(tare_quantize(&m->report, &m->arena, m->model, &ranges, &own));
 }

@@ -248,7 +248,7 @@ static tare_status count_seconds(const struct counter *counter, struct tare_cost
     const tare_status status =
         tare_tpu_fused_graph_cost(&cost, counter->arena, counter->bindings, counter->inference, where->graph, args);
     for (size_t c = 0; c < TARE_TPU_CHIPS; c++)
-        where->seconds[c] += status == TARE_OK ? cost.seconds[c] : NAN;
+        where->seconds[c] += status == TARE_OK ? cost.least[c] : NAN;
     return tare_error_dismiss(status);
 }
 

@@ -1,10 +1,13 @@
-/* Groups of ops that are fused, and their roofline. */
+/* Groups of ops that are fused, their work and their time. */
 #include "tpu/cost/fused.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
 #include "interpreter/inference/infer.h"
+#include "tpu/cost/product.h"
 #include "tpu/cost/rows.h"
+#include "tpu/cost/schedule.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST_DEPTH = 64, MOST_NODES = 400000 }; /* nodes of all call paths */
@@ -16,8 +19,18 @@ struct fusing {
     struct tare_fused_cost *total;
     void (*each)(void *arg, const struct tare_node *first, const struct tare_fused_cost *group);
     void *arg;
+    int64_t batch; /* open first dimensions */
     int depth;
     size_t visited; /* nodes, once per call path, and constants, once per use */
+};
+
+/* One op with the elementwise ops that are fused with it. */
+struct group {
+    struct tare_fused_cost cost;
+    struct tare_tpu_work_amounts work;
+    float argument_tiles; /* of the largest argument that it reads */
+    bool computes;        /* a product */
+    bool joins_users;     /* converts an argument for a matrix product, or pads: a part of what reads it */
 };
 
 /* One graph's nodes by position. */
@@ -31,7 +44,7 @@ struct fused_graph {
     bool *expected, *constant;       /* a result needs it; it is computed of constants alone */
     const struct tare_node **leader; /* the first op of its group */
     bool **written;                  /* by output */
-    struct tare_fused_cost *groups;  /* at their leaders */
+    struct group *groups;            /* at their leaders */
 };
 
 /* Reading a variable is free, but its value is then read from memory. */
@@ -40,7 +53,10 @@ static bool is_transparent(const struct tare_node *node) {
            tare_edge_dtype(node->inputs[0]) != TARE_DT_RESOURCE;
 }
 
+/* One value of each result of few of each input, at the same position: a bias and a batch normalization, too. */
 static bool is_elementwise(const struct tare_node *node) {
+    if (strcmp(node->op, "BiasAdd") == 0 || strncmp(node->op, "FusedBatchNorm", strlen("FusedBatchNorm")) == 0)
+        return true;
     return node->def && node->def->row && (node->def->row->flags & TARE_OP_ELEMENTWISE);
 }
 
@@ -50,7 +66,7 @@ static struct tare_shape shape_of(const struct fused_graph *g, struct tare_edge 
                                   : g->shapes[edge.node->position][edge.index];
     if (shape.rank < 0) shape = tare_shape_scalar();
     for (int i = 0; i < shape.rank; i++)
-        if (shape.dims[i] < 0) shape.dims[i] = 1;
+        if (shape.dims[i] < 0) shape.dims[i] = i == 0 ? g->f->batch : 1;
     return shape;
 }
 
@@ -95,6 +111,21 @@ static tare_status want(struct fused_graph *g, const struct tare_signature *sign
     return TARE_OK;
 }
 
+static bool reads_shape(const char *op) {
+    return strcmp(op, "Shape") == 0 || strcmp(op, "ShapeN") == 0 || strcmp(op, "Size") == 0 || strcmp(op, "Rank") == 0;
+}
+
+/* Sizes are known to the compiler, and what is computed from them alone. */
+static bool computes_sizes(const struct fused_graph *g, const struct tare_node *node) {
+    static const char *const ops[] = { "Slice", "StridedSlice", "ConcatV2", "Pack", "Prod", "Unpack", "GatherV2" };
+    bool is_known = false;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        is_known |= strcmp(node->op, ops[i]) == 0;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        is_known &= !tare_node_is_arg(node->inputs[i].node) && g->constant[node->inputs[i].node->position];
+    return reads_shape(node->op) || is_known;
+}
+
 static tare_status choose_groups(struct fused_graph *g) {
     size_t *rank = TARE_NEW_ARRAY(g->f->arena, size_t, g->graph->n_nodes + 1); /* of the leader in the order */
     if (!rank) return TARE_NO_MEMORY;
@@ -111,6 +142,7 @@ static tare_status choose_groups(struct fused_graph *g) {
             if (!leader || rank[before->position] >= rank[leader->position]) leader = g->leader[before->position];
             if (is_transparent(node)) break;
         }
+        g->constant[node->position] |= computes_sizes(g, node);
         if (!leader && !tare_tpu_op_is_free(node->op)) leader = node;
         g->leader[node->position] = leader;
         rank[node->position] = leader && leader != node ? rank[leader->position] : o;
@@ -124,24 +156,115 @@ static tare_status choose_groups(struct fused_graph *g) {
 static double constant_bytes(const struct fused_graph *g, struct tare_edge edge, int depth) {
     double bytes = 0;
     if (++g->f->visited > MOST_NODES) return 0;
+    if (reads_shape(edge.node->op)) return 0;
     if (strcmp(edge.node->op, "Const") == 0 || depth > MOST_DEPTH) return bytes_of(g, edge);
     for (size_t i = 0; i < edge.node->n_inputs; i++)
         bytes += constant_bytes(g, edge.node->inputs[i], depth + 1);
     return bytes;
 }
 
+static struct group *group_of(const struct fused_graph *g, const struct tare_node *node) {
+    return &g->groups[g->leader[node->position]->position];
+}
+
+static bool is_argument(struct tare_edge edge) {
+    return tare_node_is_arg(edge.node) || strncmp(edge.node->op, "Placeholder", strlen("Placeholder")) == 0;
+}
+
+static void note_argument(struct fused_graph *g, const struct tare_node *user, struct tare_edge from) {
+    struct group *group = group_of(g, user);
+    const struct tare_shape shape = shape_of(g, from);
+    group->argument_tiles = fmaxf(group->argument_tiles, (float)tare_tpu_tiles(&shape));
+}
+
 /* Bytes that one input reads from memory; notes that its producer writes them. */
 static double read_bytes(struct fused_graph *g, const struct tare_node *user, struct tare_edge edge) {
     const struct tare_edge from = source_of(edge);
+    if (is_argument(from)) note_argument(g, user, from);
     if (tare_node_is_arg(from.node)) return bytes_of(g, from);
-    if (g->constant[from.node->position]) return constant_bytes(g, from, 0);
+    if (g->constant[from.node->position]) {
+        const double bytes = constant_bytes(g, from, 0);
+        /* A conversion writes float32 weights in bfloat16. */
+        const double written = tare_edge_dtype(from) == TARE_DT_FLOAT ? fmin(bytes, bytes_of(g, from) / 2) : bytes;
+        group_of(g, user)->work.amount[TARE_TPU_WEIGHT_BYTES] += (float)written;
+        return bytes;
+    }
     if (tare_tpu_op_is_free(from.node->op)) return bytes_of(g, from); /* a fed placeholder, a variable's value */
     if (is_elementwise(user) && g->leader[from.node->position] == g->leader[user->position]) return 0;
     g->written[from.node->position][from.index] = true;
     return bytes_of(g, from);
 }
 
-static tare_status count_work(struct fused_graph *g, const struct tare_node *node, struct tare_fused_cost *group) {
+/* ---- work ---- */
+
+static bool is_integer(int dtype) {
+    return dtype == TARE_DT_INT8 || dtype == TARE_DT_QINT8 || dtype == TARE_DT_INT4;
+}
+
+static bool is_padding(const char *op) {
+    return strcmp(op, "Pad") == 0 || strcmp(op, "PadV2") == 0 || strcmp(op, "XlaPad") == 0;
+}
+
+/* A sum of what this group computes with what another one does. */
+static bool joins_groups(const struct fused_graph *g, const struct tare_node *node) {
+    size_t values = 0;
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        const struct tare_node *from = source_of(node->inputs[i]).node;
+        values += !tare_node_is_arg(from) && !g->constant[from->position];
+    }
+    return values > 1;
+}
+
+/* A matrix product converts its argument itself. */
+static void join_arguments(struct fused_graph *g, const struct tare_node *product, struct group *group) {
+    for (size_t i = 0; i < product->n_inputs; i++) {
+        const struct tare_node *from = source_of(product->inputs[i]).node;
+        struct group *before;
+        if (tare_node_is_arg(from) || g->constant[from->position] || !g->leader[from->position]) continue;
+        before = group_of(g, from);
+        if (before->computes || before->work.integer || !(before->argument_tiles > 0)) continue;
+        if (!is_elementwise(g->leader[from->position])) continue;
+        before->joins_users = true;
+        group->argument_tiles = before->argument_tiles;
+    }
+}
+
+static void add_work(struct fused_graph *g, const struct tare_node *node, const struct tare_infer *infer, double macs,
+                     struct group *group) {
+    const struct tare_tpu_product product = tare_tpu_product_of(infer, macs);
+    const bool leads = g->leader[node->position] == node;
+    const float tiles = node->n_outputs ? (float)tare_tpu_tiles(&infer->outputs[0]) : 0;
+    float *amount = group->work.amount;
+    if (product.kind != TARE_TPU_NO_PRODUCT) {
+        group->computes = true;
+        tare_tpu_add_product(&group->work, &product);
+        if (product.kind == TARE_TPU_DENSE) join_arguments(g, node, group);
+        if (product.kind != TARE_TPU_DENSE) amount[TARE_TPU_CONV_TILES] += tiles;
+    } else if (leads) {
+        group->joins_users = is_padding(node->op);
+        amount[TARE_TPU_OTHER_TILES] += tiles;
+    } else if (group->computes && joins_groups(g, node)) {
+        amount[TARE_TPU_CONV_TILES] += tiles;
+    }
+}
+
+/* What a group costs to begin, once it is complete. */
+static void begin_work(const struct tare_node *leader, struct group *group) {
+    float *amount = group->work.amount;
+    if (group->joins_users) {
+        memset(amount, 0, TARE_TPU_WORKS * sizeof *amount);
+    } else if (group->computes && group->argument_tiles > 0 && !(amount[TARE_TPU_CONVS] > 0)) {
+        amount[TARE_TPU_FIRST_DENSE] = 1;
+    } else if (group->argument_tiles > 0 && (group->computes || is_elementwise(leader))) {
+        amount[TARE_TPU_READS] = 1;
+        amount[TARE_TPU_READ_TILES] = group->argument_tiles;
+    } else if (!group->computes) {
+        amount[TARE_TPU_OTHERS] = 1;
+        amount[TARE_TPU_READ_TILES] = group->argument_tiles;
+    }
+}
+
+static tare_status count_work(struct fused_graph *g, const struct tare_node *node, struct group *group) {
     struct tare_arena *arena = g->f->arena;
     struct tare_infer infer = {
         .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .arena = arena
@@ -157,8 +280,7 @@ static tare_status count_work(struct fused_graph *g, const struct tare_node *nod
         dtypes[i] = tare_edge_dtype(node->inputs[i]);
         all += bytes_of(g, node->inputs[i]);
         read += read_bytes(g, node, node->inputs[i]);
-        if (i < 2)
-            integer = integer && (dtypes[i] == TARE_DT_INT8 || dtypes[i] == TARE_DT_QINT8 || dtypes[i] == TARE_DT_INT4);
+        if (i < 2) integer = integer && is_integer(dtypes[i]);
     }
     for (size_t i = 0; i < node->n_outputs; i++) {
         shapes[node->n_inputs + i] = shape_of(g, (struct tare_edge){ (struct tare_node *)node, (int)i });
@@ -169,10 +291,13 @@ static tare_status count_work(struct fused_graph *g, const struct tare_node *nod
     infer.outputs = shapes + node->n_inputs;
     infer.input_dtypes = dtypes;
     tare_tpu_op_cost(&infer, &cost);
-    group->macs += cost.macs;
-    group->integer_macs += integer ? cost.macs : 0;
-    group->bytes +=
+    group->cost.macs += cost.macs;
+    group->cost.integer_macs += integer ? cost.macs : 0;
+    group->cost.bytes +=
         cost.bytes < all ? cost.bytes : read; /* an op that reads a part of its inputs has a cost function */
+    group->work.integer |=
+        cost.macs > 0 ? integer : !group->computes && node->n_outputs && is_integer(node->output_dtypes[0]);
+    add_work(g, node, &infer, cost.macs, group);
     return TARE_OK;
 }
 
@@ -200,7 +325,7 @@ static tare_status count_nodes(struct fused_graph *g) {
         if (!g->expected[node->position] || g->constant[node->position] || tare_tpu_op_is_free(node->op)) continue;
         TARE_TRY(tare_call_site(&site, g->f->arena, node));
         if (site.kind != TARE_CALL_NONE) TARE_TRY(add_callees(g, node, &site));
-        TARE_TRY(count_work(g, node, &g->groups[g->leader[node->position]->position]));
+        TARE_TRY(count_work(g, node, group_of(g, node)));
     }
     return TARE_OK;
 }
@@ -210,31 +335,38 @@ static void write_results(struct fused_graph *g, const struct tare_signature *si
     for (size_t i = 0; i < count; i++) {
         struct tare_edge edge = signature ? signature->outputs[i].edge : g->graph->returns[i].edge;
         if (edge.node) edge = source_of(edge);
-        if (edge.node && !tare_node_is_arg(edge.node)) g->written[edge.node->position][edge.index] = true;
+        if (!edge.node || tare_node_is_arg(edge.node)) continue;
+        g->written[edge.node->position][edge.index] = true;
+        if (!g->leader[edge.node->position]) continue;
+        const struct tare_shape shape = shape_of(g, edge);
+        group_of(g, edge.node)->work.amount[TARE_TPU_WRITTEN_TILES] += (float)tare_tpu_tiles(&shape);
     }
     for (size_t o = 0; o < g->n_order; o++) {
         struct tare_node *node = g->order[o];
         const struct tare_node *leader = g->leader[node->position];
         for (size_t k = 0; k < node->n_outputs && leader && !g->constant[node->position]; k++)
             if (g->written[node->position][k])
-                g->groups[leader->position].bytes += bytes_of(g, (struct tare_edge){ node, (int)k });
+                g->groups[leader->position].cost.bytes += bytes_of(g, (struct tare_edge){ node, (int)k });
     }
 }
 
 static void add_groups(struct fused_graph *g) {
     struct tare_fused_cost *total = g->f->total;
     for (size_t o = 0; o < g->n_order; o++) {
-        struct tare_fused_cost *group = &g->groups[g->order[o]->position];
-        if (!(group->bytes > 0) && !(group->macs > 0)) continue;
-        for (size_t c = 0; c < TARE_TPU_CHIPS; c++) {
-            group->seconds[c] =
-                tare_tpu_chip_seconds(&tare_tpu_chips[c], group->macs, group->integer_macs > 0, group->bytes);
-            total->seconds[c] += group->seconds[c];
+        struct group *group = &g->groups[g->order[o]->position];
+        struct tare_fused_cost *cost = &group->cost;
+        if (!(cost->bytes > 0) && !(cost->macs > 0)) continue;
+        begin_work(g->order[o], group);
+        for (int c = 0; c < TARE_TPU_CHIPS; c++) {
+            cost->least[c] = tare_tpu_chip_seconds(&tare_tpu_chips[c], cost->macs, cost->integer_macs > 0, cost->bytes);
+            cost->seconds[c] = tare_tpu_work_seconds(&group->work, c, cost->bytes);
+            total->least[c] += cost->least[c];
+            total->seconds[c] += cost->seconds[c];
         }
-        total->macs += group->macs;
-        total->integer_macs += group->integer_macs;
-        total->bytes += group->bytes;
-        if (g->f->each) g->f->each(g->f->arg, g->order[o], group);
+        total->macs += cost->macs;
+        total->integer_macs += cost->integer_macs;
+        total->bytes += cost->bytes;
+        if (g->f->each) g->f->each(g->f->arg, g->order[o], cost);
     }
 }
 
@@ -251,7 +383,7 @@ static tare_status set_up(struct fused_graph *g) {
     g->constant = TARE_NEW_ARRAY(arena, bool, n);
     g->leader = TARE_NEW_ARRAY(arena, const struct tare_node *, n);
     g->written = TARE_NEW_ARRAY(arena, bool *, n);
-    g->groups = TARE_NEW_ARRAY(arena, struct tare_fused_cost, n);
+    g->groups = TARE_NEW_ARRAY(arena, struct group, n);
     if (!g->expected || !g->constant || !g->leader || !g->written || !g->groups) return TARE_NO_MEMORY;
     for (size_t i = 0; i < g->graph->n_nodes; i++) {
         g->written[i] = TARE_NEW_ARRAY(arena, bool, g->graph->nodes[i]->n_outputs + 1);
@@ -285,17 +417,17 @@ static tare_status add_graph(struct fusing *f, const struct tare_graph *graph, c
 tare_status tare_tpu_fused_graph_cost(struct tare_fused_cost *out, struct tare_arena *arena,
                                       struct tare_bindings *bindings, struct tare_inference *inference,
                                       const struct tare_graph *graph, const struct tare_shape *args) {
-    struct fusing f = { .arena = arena, .bindings = bindings, .inference = inference, .total = out };
+    struct fusing f = { .arena = arena, .bindings = bindings, .inference = inference, .total = out, .batch = 1 };
     *out = (struct tare_fused_cost){ 0 };
     return add_graph(&f, graph, NULL, args);
 }
 
-tare_status tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *arena,
-                                const struct tare_graph_model *model, const struct tare_signature *signature,
-                                void (*each)(void *arg, const struct tare_node *first,
-                                             const struct tare_fused_cost *group),
-                                void *arg) {
-    struct fusing f = { .arena = arena, .total = out, .each = each, .arg = arg };
+tare_status
+tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *arena, const struct tare_graph_model *model,
+                    const struct tare_signature *signature, int64_t batch,
+                    void (*each)(void *arg, const struct tare_node *first, const struct tare_fused_cost *group),
+                    void *arg) {
+    struct fusing f = { .arena = arena, .total = out, .each = each, .arg = arg, .batch = batch };
     tare_status status;
     *out = (struct tare_fused_cost){ 0 };
     TARE_TRY(tare_bindings_new(&f.bindings, model));

@@ -1,13 +1,12 @@
-/* Lower bound of a signature's time on a TPU with the compiler's usual fusions: elementwise ops are fused into the op
- * before them, and only tensors that another op reads pass through memory. Unlike tpu/cost/cost.h, whose units count
- * every op separately, this is for comparing models of one function, and for the times of the
- * Conversion Report: a quantized model has many more elementwise ops, whose cost is negligible.
+/* A signature's time on a TPU with the compiler's usual fusions: elementwise ops are fused into the op before them, and
+ * only tensors that another op reads pass through memory. Unlike tpu/cost/cost.h, whose units count every op
+ * separately, this is for comparing models of one function, and for the times of the Conversion Report.
  *
  * The rules: an elementwise op belongs to the group of its latest input, identities and reshapes to that of their
  * input, every other op begins a group. A tensor is written where a user is in another group or is not elementwise,
  * or it is a result, and read once by each such user; values computed only from constants cost the reading of these
- * constants. A group's time is the larger of its compute time and its memory time (tpu/chips.h). Bodies of If and Case
- * all count, those of While once. */
+ * constants. Padding belongs to the op that reads it, and an argument's conversion to the matrix product that does.
+ * Bodies of If and Case all count, those of While once. */
 #ifndef TARE_TPU_FUSED_COST_H
 #define TARE_TPU_FUSED_COST_H
 
@@ -19,17 +18,19 @@
 struct tare_fused_cost {
     double macs, integer_macs; /* those of products of 8 or 4 bit integers */
     double bytes;
-    double seconds[TARE_TPU_CHIPS];
+    double seconds[TARE_TPU_CHIPS]; /* estimated (tpu/cost/schedule.h) */
+    double least[TARE_TPU_CHIPS];   /* lower bound: computing at peak, and moving all bytes */
 };
 
 /* Adds up the groups. `each` (may be NULL) is called with every group and its first op. Inline the model's calls first
- * (graph/inline.h), otherwise no op is fused with one in another function; open dimensions, of inputs too, count as
- * one. TARE_UNSUPPORTED if all call paths together have more than 400,000 nodes. Arena memory is for scratch. */
-tare_status tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *arena,
-                                const struct tare_graph_model *model, const struct tare_signature *signature,
-                                void (*each)(void *arg, const struct tare_node *first,
-                                             const struct tare_fused_cost *group),
-                                void *arg) TARE_WARN_UNUSED;
+ * (graph/inline.h), otherwise no op is fused with one in another function; open first dimensions count as `batch`,
+ * others as one. TARE_UNSUPPORTED if all call paths together have more than 400,000 nodes. Arena memory is for scratch.
+ */
+tare_status
+tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *arena, const struct tare_graph_model *model,
+                    const struct tare_signature *signature, int64_t batch,
+                    void (*each)(void *arg, const struct tare_node *first, const struct tare_fused_cost *group),
+                    void *arg) TARE_WARN_UNUSED;
 
 /* The same for one graph with the functions that it calls, whose ops are not fused with its own. */
 tare_status tare_tpu_fused_graph_cost(struct tare_fused_cost *out, struct tare_arena *arena,

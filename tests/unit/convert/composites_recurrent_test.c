@@ -225,7 +225,7 @@ static struct step_cost estimate(int64_t steps, bool of_loop) {
     cost.main = f.model->main;
     mini_ok(tare_model_inline_calls(f.model));
     output.edge = find_outputs(f.model->main);
-    mini_ok(tare_tpu_fused_cost(&all, &f.arena, f.model, &signature, of_loop ? add_group_of_loop : NULL, &cost));
+    mini_ok(tare_tpu_fused_cost(&all, &f.arena, f.model, &signature, 1, of_loop ? add_group_of_loop : NULL, &cost));
     composite_tear_down(&f);
     return of_loop ? cost : (struct step_cost){ .macs = all.macs, .bytes = all.bytes };
 }

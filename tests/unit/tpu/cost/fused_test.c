@@ -47,7 +47,7 @@ static void count(struct fixture *f, struct tare_edge y) {
     f->output = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .edge = y };
     f->signature = (struct tare_signature){ "serving_default", "", NULL, 0, &f->output, 1, NULL };
     f->groups = 0;
-    mini_ok(tare_tpu_fused_cost(&f->cost, &arena, f->model, &f->signature, note, &f->groups));
+    mini_ok(tare_tpu_fused_cost(&f->cost, &arena, f->model, &f->signature, 1, note, &f->groups));
     tare_arena_free(&arena);
 }
 
@@ -59,7 +59,7 @@ static void one_product__reads_its_inputs_and_writes_its_result(void **state) {
     assert_int_equal(f.cost.macs, ROWS * INNER * COLUMNS);
     assert_int_equal(f.cost.bytes, IN + WEIGHT + OUT);
     assert_int_equal(f.groups, 1);
-    assert_true(f.cost.seconds[3] == tare_tpu_chip_seconds(&tare_tpu_chips[3], f.cost.macs, 0, f.cost.bytes));
+    assert_true(f.cost.least[3] == tare_tpu_chip_seconds(&tare_tpu_chips[3], f.cost.macs, 0, f.cost.bytes));
     tare_model_free(f.model);
 }
 

@@ -1,0 +1,29 @@
+/* The sizes of a product as the matrix units of a TPU see it: a stationary matrix of `depth` rows and `columns` columns
+ * for each tap of a convolution, cut into tiles of the unit's size, and rows that stream through it.
+ */
+#ifndef TARE_TPU_COST_PRODUCT_H
+#define TARE_TPU_COST_PRODUCT_H
+
+#include "interpreter/inference/infer.h"
+
+enum tare_tpu_product_kind {
+    TARE_TPU_NO_PRODUCT,
+    TARE_TPU_DENSE, /* a matrix product, of a batch of matrices too */
+    TARE_TPU_CONV,
+    TARE_TPU_DEPTHWISE, /* one input channel a group: computed by the vector unit */
+};
+
+struct tare_tpu_product {
+    enum tare_tpu_product_kind kind;
+    double rows;   /* the batch of a convolution, the rows of a matrix */
+    double places; /* positions of a convolution's result, or matrices */
+    double taps, depth, columns;
+};
+
+/* Of an op whose cost has `macs`, on shapes that are fully known; kind TARE_TPU_NO_PRODUCT without any. */
+struct tare_tpu_product tare_tpu_product_of(const struct tare_infer *infer, double macs);
+
+/* Tiles of size × size times groups of `streamed` rows. */
+double tare_tpu_product_tiles(const struct tare_tpu_product *product, double size, double streamed);
+
+#endif

@@ -1,0 +1,105 @@
+/* Adds up work, and its time on a chip. */
+#include "tpu/cost/schedule.h"
+#include "tpu/cost/fitted.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LANES = 128, SUBLANES = 8, INTEGER_ROWS = 32, MOST_STEM_CHANNELS = 4, IMAGES_IN_LANES = 32, WIDE = 256 };
+
+/* Images of few channels are in the lanes where there are enough of them: a quarter of the cycles, for up to 128. */
+static double stem_groups(double images) {
+    return images < IMAGES_IN_LANES ? ceil(images / SUBLANES) : ceil(images / LANES) / 4;
+}
+
+void tare_tpu_add_product(struct tare_tpu_work_amounts *work, const struct tare_tpu_product *p) {
+    const double streamed = work->integer ? INTEGER_ROWS : SUBLANES;
+    const double results = p->places * ceil(p->rows / SUBLANES) * ceil(p->columns / LANES);
+    const double narrow = tare_tpu_product_tiles(p, LANES, streamed), wide = tare_tpu_product_tiles(p, WIDE, streamed);
+    float *amount = work->amount;
+    switch (p->kind) {
+    case TARE_TPU_NO_PRODUCT:
+        return;
+    case TARE_TPU_DENSE:
+        amount[TARE_TPU_DENSES]++;
+        break;
+    case TARE_TPU_CONV:
+        amount[TARE_TPU_CONVS]++;
+        break;
+    case TARE_TPU_DEPTHWISE:
+        amount[TARE_TPU_CONVS]++;
+        amount[TARE_TPU_DEPTHWISE_TILES] += (float)(results * p->taps);
+        return;
+    }
+    if (p->kind == TARE_TPU_CONV && p->depth <= MOST_STEM_CHANNELS) {
+        amount[TARE_TPU_STEM] += (float)(p->places * stem_groups(p->rows));
+        return;
+    }
+    amount[p->depth < LANES ? TARE_TPU_SHALLOW : TARE_TPU_DEEP] += (float)narrow;
+    *(p->depth < WIDE ? &work->shallow_256 : &work->deep_256) += (float)wide;
+}
+
+double tare_tpu_tiles(const struct tare_shape *shape) {
+    const double channels = shape->rank > 0 ? (double)shape->dims[shape->rank - 1] : 1;
+    const double images = shape->rank > 1 ? (double)shape->dims[0] : 1;
+    const double columns = shape->rank > 2 ? (double)shape->dims[shape->rank - 2] : 1;
+    double lines = 1;
+    for (int i = 1; i < shape->rank - 2; i++)
+        lines *= (double)shape->dims[i];
+    const double layouts[] = { lines * columns * ceil(images / SUBLANES) * ceil(channels / LANES),
+                               lines * channels * ceil(images / SUBLANES) * ceil(columns / LANES),
+                               lines * channels * ceil(columns / SUBLANES) * ceil(images / LANES),
+                               lines * columns * ceil(channels / SUBLANES) * ceil(images / LANES) };
+    return fmin(fmin(layouts[0], layouts[1]), fmin(layouts[2], layouts[3]));
+}
+
+/* The chip that the compiler was asked about, or the nearest one. */
+static const struct tare_tpu_fitted *fitted_of(const char *chip) {
+    static const char *const nearest[][2] = {
+        { "v2", "v5e" }, { "v3", "v5e" }, { "v4", "v5p" }, { "8i", "tpu7x" }, { "8t", "tpu7x" }
+    };
+    for (size_t i = 0; i < sizeof nearest / sizeof *nearest; i++)
+        if (strcmp(nearest[i][0], chip) == 0) chip = nearest[i][1];
+    for (size_t i = 0; i < TARE_TPU_FITTED_CHIPS; i++)
+        if (strcmp(tare_tpu_fitted[i].chip, chip) == 0) return &tare_tpu_fitted[i];
+    return &tare_tpu_fitted[0];
+}
+
+static const struct tare_tpu_chip *chip_named(const char *name) {
+    const struct tare_tpu_chip *chip = tare_tpu_chips;
+    while (strcmp(chip->name, name) != 0)
+        chip++;
+    return chip;
+}
+
+/* How much longer the chip takes for this kind of work than the one that was fitted. */
+static double slower(enum tare_tpu_work kind, const struct tare_tpu_chip *chip, const struct tare_tpu_chip *fitted) {
+    switch (kind) {
+    case TARE_TPU_READ_TILES:
+    case TARE_TPU_WRITTEN_TILES:
+    case TARE_TPU_WEIGHT_BYTES:
+        return fitted->hbm_bytes_second / chip->hbm_bytes_second;
+    case TARE_TPU_SHALLOW:
+    case TARE_TPU_DEEP:
+    case TARE_TPU_STEM:
+        return fitted->bf16_ops_second / chip->bf16_ops_second;
+    default:
+        return 1;
+    }
+}
+
+double tare_tpu_work_seconds(const struct tare_tpu_work_amounts *work, int chip, double bytes) {
+    const struct tare_tpu_chip *wanted = &tare_tpu_chips[chip];
+    const struct tare_tpu_fitted *fitted = fitted_of(wanted->name);
+    const double *cycles = work->integer ? fitted->integer : fitted->real;
+    const double moving = bytes / wanted->hbm_bytes_second;
+    double sum = 0;
+    for (int w = 0; w < TARE_TPU_WORKS; w++) {
+        double amount = work->amount[w];
+        if (fitted->matrix == WIDE && w == TARE_TPU_SHALLOW) amount = work->shallow_256;
+        if (fitted->matrix == WIDE && w == TARE_TPU_DEEP) amount = work->deep_256;
+        sum += amount * cycles[w] * slower(w, wanted, chip_named(fitted->chip));
+    }
+    sum /= fitted->clock;
+    return bytes > fitted->vector / 2 ? fmax(sum, moving) : sum;
+}
