@@ -270,7 +270,7 @@ const struct tare_comparison_column tare_comparison_columns[] = {
       .help = "share of the multiply-accumulates on integers of 8 or 4 bits" },
     { "tpu_seconds", tpu_seconds, .csv = 22, .json = COST, .tables = SUMMARY | COST, .heading = "est. µs",
       .factor = 1e6, .format = "%.3g", .help = "estimated time per example on the chip",
-      .diff = { "least µs", 1e6, "%.3g" } },
+      .diff = { "est. µs", 1e6, "%.3g" } },
     { "hbm_bytes", hbm, .json = COST },
     { "hbm_activation_bytes", activations, .json = COST },
     { NULL, relative_time, .tables = COST, .heading = "vs float", .format = "%.2f",
