@@ -100,7 +100,8 @@ static tare_status estimate_part(bool *found, struct check *c, size_t number) {
             (struct tare_check_part){ .cycles = NAN, .code = NAN, .arguments = NAN, .results = NAN, .temporary = NAN };
         if (status == TARE_OK && !(part->function = tare_arena_strdup(&c->out->arena, signature->key)))
             status = TARE_NO_MEMORY;
-        if (status == TARE_OK) status = tare_tpu_fused_cost(&cost, &scratch, model, signature, request->batch, add_op, &list);
+        if (status == TARE_OK)
+            status = tare_tpu_fused_cost(&cost, &scratch, model, signature, request->batch, add_op, &list);
         if (status == TARE_OK && list.failed) status = TARE_NO_MEMORY;
         if (status == TARE_OK) part->seconds = cost.seconds[request->chip];
         if (status == TARE_OK) part->integer_macs = cost.integer_macs;
