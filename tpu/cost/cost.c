@@ -7,6 +7,7 @@
 #include "interpreter/inference/infer.h"
 #include "tpu/cost/fused.h"
 #include "tpu/cost/rows.h"
+#include "tpu/cost/served.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -340,38 +341,8 @@ static tare_status count_graph(struct counter *counter, struct tare_cost_share *
     return TARE_OK;
 }
 
-/* The main-graph nodes that the signatures' outputs need: savers and initialisers do not run in a request.
- */
-static tare_status mark_served(bool **out, struct tare_arena *arena, const struct tare_graph_model *model) {
-    const struct tare_graph *main = model->main;
-    bool *served = TARE_NEW_ARRAY(arena, bool, main->n_nodes + 1);
-    struct tare_node **stack = TARE_NEW_ARRAY(arena, struct tare_node *, main->n_nodes + 1);
-    size_t depth = 0;
-    if (!served || !stack) return TARE_NO_MEMORY;
-    for (size_t s = 0; s < model->n_signatures; s++) {
-        for (size_t i = 0; i < model->signatures[s].n_outputs; i++) {
-            struct tare_node *node = model->signatures[s].outputs[i].edge.node;
-            if (!node || served[node->position]) continue;
-            served[node->position] = true;
-            stack[depth++] = node;
-        }
-    }
-    while (depth) {
-        const struct tare_node *node = stack[--depth];
-        for (size_t i = 0; i < node->n_inputs; i++) {
-            struct tare_node *before = node->inputs[i].node;
-            if (served[before->position]) continue;
-            served[before->position] = true;
-            stack[depth++] = before;
-        }
-    }
-    *out = served;
-    return TARE_OK;
-}
-
 /* ---- the report ---- */
 
-/* Functions placed by this conversion, then the computations that were on the TPU before, under their own names. */
 /* The label of a placed function; if several have it (the concrete functions of one alias), with the function's name.
  */
 static const char *label_of(struct tare_arena *arena, const struct tare_tpu_placed *placed, size_t n_placed, size_t i) {
@@ -381,6 +352,7 @@ static const char *label_of(struct tare_arena *arena, const struct tare_tpu_plac
     return placed[i].label;
 }
 
+/* Functions placed by this conversion, then the computations that were on the TPU before, under their own names. */
 static tare_status add_shares(struct tare_cost_report *out, struct tare_arena *arena,
                               const struct tare_graph_model *model, const struct tare_tpu_placed *placed,
                               size_t n_placed) {
@@ -401,6 +373,24 @@ static tare_status add_shares(struct tare_cost_report *out, struct tare_arena *a
             out->functions[out->n_functions++] = (struct tare_cost_share){ .label = callee->name, .graph = callee };
         }
     }
+    return TARE_OK;
+}
+
+/* A function that no signature but a twin's calls was not counted: its name joins that of the one that was. */
+static tare_status join_twins(struct tare_cost_report *report, struct tare_arena *arena) {
+    struct tare_cost_share *shares = report->functions;
+    size_t kept = 0;
+    for (size_t i = 0; i < report->n_functions; i++) {
+        for (size_t k = 0; k < report->n_functions && !shares[i].bytes && shares[i].label; k++) {
+            if (!shares[k].bytes || !tare_functions_are_alike(shares[k].graph, shares[i].graph)) continue;
+            shares[k].label = tare_arena_printf(arena, "%s, %s", shares[k].label, shares[i].label);
+            if (!shares[k].label) return TARE_NO_MEMORY;
+            shares[i].label = NULL;
+        }
+    }
+    for (size_t i = 0; i < report->n_functions; i++)
+        if (shares[i].label) shares[kept++] = shares[i];
+    report->n_functions = kept;
     return TARE_OK;
 }
 
@@ -437,7 +427,7 @@ tare_status tare_cost_report(struct tare_cost_report *out, struct tare_arena *ar
     memset(out, 0, sizeof *out);
     out->batch = batch < 1 ? 1 : batch;
     TARE_TRY(add_shares(out, arena, model, placed, n_placed));
-    TARE_TRY(mark_served(&served, arena, model));
+    TARE_TRY(tare_mark_served(&served, arena, model));
     TARE_TRY(tare_bindings_new(&counter.bindings, model));
     counter.inference = tare_inference_new();
     TARE_CHECK(counter.inference ? TARE_OK : TARE_NO_MEMORY);
@@ -446,6 +436,7 @@ tare_status tare_cost_report(struct tare_cost_report *out, struct tare_arena *ar
         add_to(&out->tpu, out->functions[i].cost);
     out->total = out->cpu;
     add_to(&out->total, out->tpu);
+    TARE_CHECK(join_twins(out, arena));
     status = collect_ops(&counter, model);
 done:
     tare_graph_table_free(&counter.counted);

@@ -286,6 +286,41 @@ static void sizes_that_contradict_each_other__are_left_open(void **state) {
     tear_down(&f);
 }
 
+/* "serve" and "serving_default" of one function: Keras writes a function for each. With another op they are two. */
+static void one_function_of_two_signatures__is_one_line(void **state) {
+    struct tare_cost_report report;
+    struct fixture f;
+    (void)state;
+    for (int other = 0; other < 2; other++) {
+        set_up(&f);
+        struct tare_graph *twin = tare_model_add_function(f.model, "g");
+        struct tare_edge handle = mini_arg(twin, "h", TARE_DT_RESOURCE), x = mini_arg(twin, "a", TARE_DT_FLOAT);
+        struct tare_node *read = mini_open(twin, "ReadVariableOp", "r", 1, handle);
+        mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
+        struct tare_edge product = mini_node(twin, "MatMul", "p", 2, x, mini_done(read));
+        mini_return(twin, "z", other ? mini_node(twin, "Relu", "relu", 1, product) : product);
+        struct tare_node *placeholder = mini_open(f.model->main, "Placeholder", "serve_x", 0);
+        mini_ok(tare_node_set_type(placeholder, "dtype", TARE_DT_FLOAT));
+        mini_ok(tare_node_set_shape(placeholder, "shape", &f.in.shape));
+        struct tare_binding in = f.in, out = f.out;
+        in.edge = mini_done(placeholder);
+        out.edge =
+            mini_call(f.model->main, "StatefulPartitionedCall", "serve", twin, 2, f.out.edge.node->inputs[0], in.edge);
+        struct tare_signature both[] = { f.signature, f.signature };
+        both[1].key = "serve", both[1].inputs = &in, both[1].outputs = &out;
+        f.model->signatures = both;
+        f.model->n_signatures = 2;
+        const struct tare_tpu_function chosen[] = { { f.function, NULL, "serving_default" }, { twin, NULL, "serve" } };
+        mini_ok(tare_tpu_place(&f.placed, &f.arena, f.model, chosen, 2, &(struct tare_tpu_place_options){ 0 }));
+        mini_ok(tare_cost_report(&report, &f.arena, f.model, f.placed, 2, 8));
+        assert_int_equal(report.n_functions, other ? 2 : 1);
+        assert_string_equal(report.functions[0].label, other ? "serving_default" : "serving_default, serve");
+        assert_int_equal(report.functions[0].macs, 8 * ROWS * COLUMNS);
+        assert_int_equal(report.tpu, other ? 2 + report.functions[1].cost : 2);
+        tear_down(&f);
+    }
+}
+
 /* Nothing was placed now: the computation is found by its TPUPartitionedCall. */
 static void a_computation_that_was_there__gets_a_line_too(void **state) {
     struct tare_cost_report report;
@@ -350,6 +385,7 @@ int main(void) {
         cmocka_unit_test(an_elementwise_op_after_a_product__costs_no_time),
         cmocka_unit_test(functions_of_one_alias__get_a_line_each),
         cmocka_unit_test(sizes_that_contradict_each_other__are_left_open),
+        cmocka_unit_test(one_function_of_two_signatures__is_one_line),
         cmocka_unit_test(a_computation_that_was_there__gets_a_line_too),
         cmocka_unit_test(memory__is_variables_and_the_most_alive),
         cmocka_unit_test(memory__of_a_tensor_ends_with_its_last_user),
