@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fails every heap allocation of nine commands, once and with all later ones, and checks that each run either gives the
+# Fails every heap allocation of every command, once and with all later ones, and checks that each run either gives the
 # bytes of a run without faults or fails with a message and leaves nothing (tests/faults/allocation.py). Takes about half an hour
 # on two idle cores; ctest takes a sample.
 #

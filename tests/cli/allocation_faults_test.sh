@@ -8,8 +8,8 @@ sanitized && skip "the sanitizers have an allocator of their own"
 day=$(date +%j | sed 's/^0*//')
 echo "offset: $day"
 python3 "$source_dir/tests/faults/allocation.py" --program "$tare" --shim "$TARE_BUILD_DIR/tests/faults/allocation.so" \
-    --first 25 --every 151 --offset "$day" >"$work/log" 2>&1 || fail "$(head -40 "$work/log")"
-[ "$(grep -c ' runs with a fault, 0 findings' "$work/log")" -eq 9 ] || fail "not nine commands: $(cat "$work/log")"
+    --first 12 --every 401 --offset "$day" >"$work/log" 2>&1 || fail "$(head -40 "$work/log")"
+[ "$(grep -c ' runs with a fault, 0 findings' "$work/log")" -eq 26 ] || fail "not 26 runs of commands: $(cat "$work/log")"
 runs=$(grep -oE '^[0-9]+ runs' "$work/log" | cut -d' ' -f1)
 [ "${runs:-0}" -ge 700 ] || fail "only ${runs:-0} runs"
 finish
