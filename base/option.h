@@ -146,8 +146,17 @@ void tare_options_free(void *values, const struct tare_option_set *set);
 bool tare_option_was_given(const struct tare_option_set *set, const struct tare_option_outcome *outcome,
                            const char *name);
 
-/* Appends usage line, summary, arguments, options and examples, wrapped at 80 columns. */
-void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *set);
+/* A heading in the help and the options below it, by name in this order, separated by spaces. */
+struct tare_option_heading {
+    const char *title, *names;
+};
+enum { TARE_OPTION_FEW = 12 }; /* so many options need no headings */
+/* Appends usage line, summary, arguments, options and examples, wrapped at 80 columns. Many options are listed below
+ * `headings`, which end with a row without title; those that no heading has are the first. NULL: one list. */
+void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *set,
+                       const struct tare_option_heading *headings);
+/* The heading of an option; NULL: none has it. */
+const struct tare_option_heading *tare_option_heading_of(const struct tare_option_heading *headings, const char *name);
 /* Appends the options of a table alone, as in tare_options_help. */
 void tare_option_rows_help(struct tare_strbuf *out, const struct tare_option *rows);
 /* Placeholder of the row's value in the help ("FILE", "N"); NULL for a flag. */

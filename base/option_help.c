@@ -126,24 +126,88 @@ static size_t label_width(const struct tare_option_set *set) {
     return width + 4;
 }
 
+static void print_option(struct tare_strbuf *out, const struct tare_option *row, size_t width) {
+    struct tare_strbuf label = { 0 }, help = { 0 };
+    if (row->flags & TARE_OPTION_HIDDEN) return;
+    label_of(&label, row);
+    tare_option_describe(&help, row);
+    print_row(out, tare_strbuf_text(&label), tare_strbuf_text(&help), width);
+    tare_strbuf_free(&label);
+    tare_strbuf_free(&help);
+}
+
 static void print_rows(struct tare_strbuf *out, const struct tare_option *rows, size_t width) {
     struct tare_option_walk walk = tare_option_walk(rows);
-    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
-        struct tare_strbuf label = { 0 }, help = { 0 };
-        if (row->flags & TARE_OPTION_HIDDEN) continue;
-        label_of(&label, row);
-        tare_option_describe(&help, row);
-        print_row(out, tare_strbuf_text(&label), tare_strbuf_text(&help), width);
-        tare_strbuf_free(&label);
-        tare_strbuf_free(&help);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));)
+        print_option(out, row, width);
+}
+
+/* ---- headings ---- */
+
+/* The next name of a list; its size is 0 at the end. */
+static const char *next_name(size_t *size, const char **list) {
+    const char *name = *list;
+    *size = strcspn(name, " ");
+    *list += *size + ((*list)[*size] == ' ');
+    return name;
+}
+
+const struct tare_option_heading *tare_option_heading_of(const struct tare_option_heading *headings, const char *name) {
+    for (; headings && headings->title; headings++) {
+        const char *list = headings->names;
+        size_t size;
+        for (const char *at = next_name(&size, &list); size; at = next_name(&size, &list))
+            if (strlen(name) == size && strncmp(at, name, size) == 0) return headings;
     }
+    return NULL;
+}
+
+/* The options below one heading; those that none has, if `heading` is NULL. */
+static void print_part(struct tare_strbuf *out, const struct tare_option *rows,
+                       const struct tare_option_heading *headings, const struct tare_option_heading *heading,
+                       size_t width) {
+    const char *list = heading ? heading->names : "-";
+    struct tare_strbuf part = { 0 };
+    size_t size;
+    for (const char *at = next_name(&size, &list); size; at = next_name(&size, &list)) {
+        struct tare_option_walk walk = tare_option_walk(rows);
+        for (const struct tare_option *row; (row = tare_option_next(&walk));)
+            if (heading ? strlen(row->name) == size && strncmp(at, row->name, size) == 0
+                        : !tare_option_heading_of(headings, row->name))
+                print_option(&part, row, width);
+    }
+    if (part.size) tare_strbuf_printf(out, "\n%s:\n%s", heading ? heading->title : "Options", tare_strbuf_text(&part));
+    out->failed |= part.failed;
+    tare_strbuf_free(&part);
+}
+
+static size_t count_rows(const struct tare_option *rows) {
+    struct tare_option_walk walk = tare_option_walk(rows);
+    size_t count = 0;
+    for (const struct tare_option *row; (row = tare_option_next(&walk));)
+        count += !(row->flags & TARE_OPTION_HIDDEN);
+    return count;
+}
+
+static void print_options(struct tare_strbuf *out, const struct tare_option *rows,
+                          const struct tare_option_heading *headings, size_t width) {
+    if (!headings || count_rows(rows) <= TARE_OPTION_FEW) {
+        tare_strbuf_puts(out, "\nOptions:\n");
+        print_rows(out, rows, width);
+    } else {
+        print_part(out, rows, headings, NULL, width);
+        for (const struct tare_option_heading *heading = headings; heading->title; heading++)
+            print_part(out, rows, headings, heading, width);
+    }
+    print_row(out, "-h, --help", "show this help", width);
 }
 
 void tare_option_rows_help(struct tare_strbuf *out, const struct tare_option *rows) {
     print_rows(out, rows, rows_width(rows) + 4);
 }
 
-void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *set) {
+void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *set,
+                       const struct tare_option_heading *headings) {
     size_t width = label_width(set), column = 0;
 
     print_usage(out, set);
@@ -155,9 +219,7 @@ void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *se
     if (set->arguments && set->arguments->name) tare_strbuf_puts(out, "\nArguments:\n");
     for (const struct tare_argument *row = set->arguments; row && row->name; row++)
         print_row(out, row->name, row->help ? row->help : "", width);
-    tare_strbuf_puts(out, "\nOptions:\n");
-    print_rows(out, set->options, width);
-    print_row(out, "-h, --help", "show this help", width);
+    print_options(out, set->options, headings, width);
     if (set->examples && set->examples[0]) tare_strbuf_puts(out, "\nExamples:\n");
     for (const char *const *example = set->examples; example && *example; example++)
         tare_strbuf_printf(out, "  %s\n", *example);

@@ -317,7 +317,7 @@ static void print_rest(const struct work *w) {
     words[count++] = "compare", words[count++] = options->model;
     words[count++] = "--calibration", words[count++] = options->output;
     for (size_t i = 0; i < options->data.count; i++)
-        words[count++] = "--data", words[count++] = options->data.items[i];
+        words[count++] = "--eval", words[count++] = options->data.items[i];
     if (options->records.spec_path) words[count++] = "--spec", words[count++] = options->records.spec_path;
     if (options->how.signature) words[count++] = "--signature", words[count++] = options->how.signature;
     words[count] = "--rest";
@@ -332,7 +332,7 @@ static void print_compare(const struct work *w) {
     if (!words) return;
     words[count++] = "compare", words[count++] = w->options->model;
     words[count++] = "--calibration", words[count++] = w->options->output;
-    words[count++] = "--data", words[count++] = "EVAL.tfrecord";
+    words[count++] = "--eval", words[count++] = "EVAL.tfrecord";
     for (size_t i = 0; i < feedback->pairs.count; i++)
         words[count++] = "--feedback", words[count++] = feedback->pairs.items[i];
     if (feedback->sequence) words[count++] = "--sequence", words[count++] = feedback->sequence;
@@ -363,7 +363,7 @@ static tare_status finish(struct work *w) {
     /* Warnings about a single shard would mostly concern records of the other shards. */
     if (!options->shard) TARE_TRY(tare_workflow_calibrate_log(&w->log, w->calibration));
     tare_data_options_warn(&w->log, &options->records);
-    tare_calibrate_print_bad(&w->log, w->calibration, options->shard ? 0 : 1);
+    tare_calibrate_print_bad(&w->log, w->calibration, !options->shard);
     if (!options->shard && strcmp(options->output, "-") != 0) print_next(w);
     return print_json(w);
 }
@@ -373,7 +373,7 @@ static tare_status dry_run(struct work *w) {
     TARE_TRY(tare_workflow_calibrate_start(&w->calibration, &w->job));
     TARE_TRY(tare_workflow_calibrate_read_only(w->calibration, &w->job));
     tare_note(&w->log, "%" PRId64 " records are valid", tare_calibration_records(w->calibration));
-    tare_calibrate_print_bad(&w->log, w->calibration, 0);
+    tare_calibrate_print_bad(&w->log, w->calibration, false);
     TARE_TRY(tare_workflow_calibrate_estimate(&w->estimate, w->calibration, &w->job));
     tare_calibrate_print_estimate(&w->log, &w->estimate);
     if (w->options->output) tare_note(&w->log, "the run would write %s", w->options->output);

@@ -43,17 +43,15 @@ void tare_calibrate_print_estimate(const struct tare_log *log, const struct tare
               (double)estimate->peak_bytes / 1e6, estimate->measured);
 }
 
-void tare_calibrate_print_bad(const struct tare_log *log, const struct tare_calibration *c, size_t first) {
-    enum { SHOWN = 10 };
-    int64_t shown = 0, all = 0;
+void tare_calibrate_print_bad(const struct tare_log *log, const struct tare_calibration *c, bool counted) {
     for (size_t i = 0; i < c->n_inputs; i++) {
         const struct tare_calibration_input *input = &c->inputs[i];
-        for (size_t k = first; k < input->n_bad && shown < SHOWN; k++, shown++)
-            tare_warn(log, "passed over: %s: %s", input->file, input->bad[k].text);
-        if (input->n_bad > first) all += (int64_t)(input->n_bad - first);
+        if (input->n_bad && !counted)
+            tare_warn(log, "%zu record%s of '%s' passed over; the first: %s", input->n_bad,
+                      input->n_bad == 1 ? "" : "s", input->file, input->bad[0].text);
+        for (size_t k = 1; k < input->n_bad; k++)
+            tare_detail(log, "passed over: %s: %s", input->file, input->bad[k].text);
     }
-    if (all > shown)
-        tare_warn(log, "passed over: %" PRId64 " more records; the calibration file lists them", all - shown);
 }
 
 static json_t *bad_json(const struct tare_calibration_input *input) {

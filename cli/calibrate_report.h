@@ -10,9 +10,9 @@
 /* Prints the maximum memory of the statistics. */
 void tare_calibrate_print_size(const struct tare_log *log, const struct tare_calibrate_size *size,
                                const struct tare_team *team);
-/* Warns about skipped records, for each file starting with the `first`; the warnings of the calibration itself name the
- * ones before. */
-void tare_calibrate_print_bad(const struct tare_log *log, const struct tare_calibration *calibration, size_t first);
+/* Warns about skipped records: how many of each file, and the first (`counted`: the warnings of the calibration have
+ * said so). The others are details. */
+void tare_calibrate_print_bad(const struct tare_log *log, const struct tare_calibration *calibration, bool counted);
 
 /* Prints the estimated time and memory of a full run. */
 void tare_calibrate_print_estimate(const struct tare_log *log, const struct tare_calibrate_estimate *estimate);

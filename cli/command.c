@@ -1,5 +1,6 @@
 /* Finds and runs subcommands, and maps their status to the exit status. */
 #include "cli/command.h"
+#include "cli/headings.h"
 #include "base/clock.h"
 #include "base/control.h"
 #include "base/log.h"
@@ -102,7 +103,7 @@ tare_status tare_command_parse(void *values, bool *done, const struct tare_optio
     if (!outcome.help) TARE_TRY(tare_command_load_plugins(values, set));
     if (outcome.help) {
         struct tare_strbuf text = { 0 };
-        tare_options_help(&text, set);
+        tare_options_help(&text, set, tare_command_headings);
         tare_strbuf_print(&text, stdout);
         tare_strbuf_free(&text);
     }

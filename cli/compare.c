@@ -1,4 +1,5 @@
 /* tare compare: compares the float model with quantized models on the same records. */
+#include "base/alloc.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
@@ -17,7 +18,7 @@
 struct compare_options {
     const char *model, *calibration, *report, *recipe, *node_data;
     struct tare_compare_request how;
-    struct tare_option_list data, calibration_data;
+    struct tare_option_list data, eval, calibration_data;
     struct tare_data_options records;
     struct tare_input_files inputs;
     int worst;
@@ -28,13 +29,16 @@ struct compare_options {
 
 static const struct tare_option rows[] = {
     { TARE_OPTION(struct compare_options, "data", LIST, data), .placeholder = "FILE",
+      .help = "representative samples for methods that need activation ranges; without --eval: records to evaluate "
+              "with" },
+    { TARE_OPTION(struct compare_options, "eval", LIST, eval), .placeholder = "FILE",
       .help = "records to evaluate with, labelled or not" },
     TARE_OPTION_NESTED(struct compare_options, inputs, tare_input_rows),
     TARE_OPTION_NESTED(struct compare_options, records, tare_data_rows),
     { TARE_OPTION(struct compare_options, "calibration-data", LIST, calibration_data), .placeholder = "FILE",
-      .help = "representative samples for methods that need activation ranges" },
+      .help = "the samples of --data where there is no --eval", .flags = TARE_OPTION_HIDDEN },
     { TARE_OPTION(struct compare_options, "calibration", STRING, calibration), .placeholder = "FILE.calib",
-      .help = "calibration file of this model, instead of --calibration-data" },
+      .help = "calibration file of this model, instead of --data" },
     TARE_OPTION_NESTED(struct compare_options, how, tare_compare_rows),
     { TARE_OPTION(struct compare_options, "explain", FLAG, explain),
       .help = "also print the error of each layer under the first quantizing method, with remedies" },
@@ -63,10 +67,10 @@ static const struct tare_argument arguments[] = {
     { 0 },
 };
 static const char *const examples[] = {
-    "tare compare my_model --calibration-data samples.tfrecord.gz --data eval.tfrecord.gz --report compare.html",
-    "tare compare my_model --calibration my_model.calib --data eval.tfrecord.gz --methods static,weight_only,bfloat16 "
+    "tare compare my_model --data samples.tfrecord.gz --eval eval.tfrecord.gz --report compare.html",
+    "tare compare my_model --calibration my_model.calib --eval eval.tfrecord.gz --methods static,weight_only,bfloat16 "
     "--algorithms min_max,percentile:p=99.9,entropy,mse",
-    "tare compare my_model --with my_tpu_model --data eval.tfrecord.gz",
+    "tare compare my_model --with my_tpu_model --eval eval.tfrecord.gz",
     NULL,
 };
 static const struct tare_option_set set = {
@@ -186,6 +190,21 @@ static tare_status check_output(const char *path, const struct compare_options *
     return tare_command_check_file_apart(path, files, 2);
 }
 
+/* With --eval, the records of --data are samples. */
+static tare_status assign_records(struct compare_options *o) {
+    if (!o->eval.count) return tare_input_files_add(&o->data, &o->inputs);
+    if (o->inputs.given.count) return TARE_FAIL(TARE_USAGE, "--eval and --input are mutually exclusive");
+    if (o->data.count && o->calibration_data.count)
+        return TARE_FAIL(TARE_USAGE, "--data (with --eval) and --calibration-data are mutually exclusive");
+    if (o->data.count) {
+        tare_free(o->calibration_data.items);
+        o->calibration_data = o->data;
+    }
+    o->data = o->eval;
+    o->eval = (struct tare_option_list){ 0 };
+    return TARE_OK;
+}
+
 static tare_status run(int argc, char *const *argv) {
     const struct tare_log log = tare_command_log(true);
     struct compare_options options = { 0 };
@@ -195,7 +214,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    TARE_CHECK(tare_input_files_add(&options.data, &options.inputs));
+    TARE_CHECK(assign_records(&options));
     TARE_CHECK(tare_report_check(options.report));
     TARE_CHECK(check_output(options.report, &options));
     TARE_CHECK(check_output(options.recipe, &options));

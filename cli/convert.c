@@ -173,7 +173,7 @@ static tare_status write_report(const char *path, const struct tare_converted *c
 static void print_written(const struct tare_log *log, const struct convert_options *options, bool is_float) {
     const char *reference = options->float_model ? options->float_model : is_float ? options->input : "FLOAT_MODEL";
     tare_note(log, "wrote %s", options->output);
-    tare_hint(log, "compare", reference, "--with", options->output, "--data", "EVAL.tfrecord", NULL);
+    tare_hint(log, "compare", reference, "--with", options->output, "--eval", "EVAL.tfrecord", NULL);
 }
 
 /* On standard error: what was found by measuring, also after a failure, and the result for each op. */

@@ -18,6 +18,12 @@ tare_status tare_report_check(const char *path) {
     return TARE_FAIL(TARE_USAGE, "--report %s: unknown format (expected .html, .json or .csv)", path);
 }
 
+tare_status tare_report_check_page(const char *path) {
+    const enum tare_report_kind kind = path ? tare_report_kind(path) : TARE_REPORT_HTML;
+    if (kind == TARE_REPORT_HTML || kind == TARE_REPORT_JSON) return TARE_OK;
+    return TARE_FAIL(TARE_USAGE, "--report %s: unknown format (expected .html or .json)", path);
+}
+
 tare_status tare_report_write(const char *path, const struct tare_strbuf *text) {
     if (text->failed) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
     return tare_file_write(path, tare_strbuf_text(text), text->size);

@@ -11,6 +11,8 @@ enum tare_report_kind { TARE_REPORT_UNKNOWN, TARE_REPORT_HTML, TARE_REPORT_JSON,
 enum tare_report_kind tare_report_kind(const char *path);
 /* TARE_USAGE unless the name ends in .html, .json or .csv, or is NULL. */
 tare_status tare_report_check(const char *path) TARE_WARN_UNUSED;
+/* The same for reports that have no tables: .html or .json. */
+tare_status tare_report_check_page(const char *path) TARE_WARN_UNUSED;
 /* Writes the whole text. */
 tare_status tare_report_write(const char *path, const struct tare_strbuf *text) TARE_WARN_UNUSED;
 

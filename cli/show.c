@@ -8,6 +8,7 @@
 #include "cli/hint.h"
 #include "cli/log.h"
 #include "cli/output_check.h"
+#include "cli/report_file.h"
 #include "eval/report/calibration_report.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@
 
 struct show_options {
     struct tare_option_list files;
-    const char *algorithms, *tensors, *html;
+    const char *algorithms, *tensors, *report, *html;
     bool json;
     struct tare_log_options logging;
 };
@@ -27,8 +28,11 @@ static const struct tare_option rows[] = {
     { TARE_OPTION(struct show_options, "tensor", STRING, tensors), .placeholder = "REGEX",
       .help = "show only tensors whose name, FUNCTION/NODE:OUTPUT, matches REGEX" },
     { TARE_OPTION(struct show_options, "json", FLAG, json), .help = "print JSON" },
+    { TARE_OPTION(struct show_options, "report", STRING, report), .placeholder = "FILE",
+      .help = "also write FILE: a page with the histograms and the clipping range of each algorithm (.html), or all "
+              "figures (.json)" },
     { TARE_OPTION(struct show_options, "html", STRING, html), .placeholder = "FILE",
-      .help = "also write an HTML page with the histograms and the clipping range of each algorithm" },
+      .help = "the page of --report in a FILE of any name", .flags = TARE_OPTION_HIDDEN },
     TARE_LOG_OPTIONS(struct show_options),
     { 0 },
 };
@@ -40,7 +44,7 @@ static const struct tare_argument arguments[] = {
 static const char *const examples[] = {
     "tare show my_model.calib",
     "tare show my_model.calib --tensor 'conv|dense' --algorithms min_max,percentile:p=99.9,mse",
-    "tare show part*.calib --html calibration.html",
+    "tare show part*.calib --report calibration.html",
     NULL,
 };
 static const struct tare_option_set set = {
@@ -66,15 +70,24 @@ static tare_status load(struct tare_calibration **out, const struct tare_option_
     return TARE_OK;
 }
 
-static tare_status print(const struct tare_calibration_report *report, const struct show_options *options) {
+static tare_status write_report(const struct tare_calibration_report *report, const char *path, bool page) {
     struct tare_strbuf text = { 0 };
     tare_status status = TARE_OK;
-    if (options->html) {
+    if (!path) return TARE_OK;
+    if (page)
         tare_calibration_report_html(&text, report);
-        status = text.failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory")
-                             : tare_file_write(options->html, text.data, text.size);
-        tare_strbuf_free(&text);
-    }
+    else
+        status = tare_calibration_report_json(&text, report);
+    if (status == TARE_OK) status = tare_report_write(path, &text);
+    tare_strbuf_free(&text);
+    return status;
+}
+
+static tare_status print(const struct tare_calibration_report *report, const struct show_options *options) {
+    struct tare_strbuf text = { 0 };
+    const bool page = options->report && tare_report_kind(options->report) == TARE_REPORT_HTML;
+    tare_status status = write_report(report, options->html, true);
+    if (status == TARE_OK) status = write_report(report, options->report, page);
     if (status == TARE_OK && options->json) status = tare_calibration_report_json(&text, report);
     if (status == TARE_OK && !options->json) tare_calibration_report_text(&text, report, tare_log_colors_on(stdout));
     if (status == TARE_OK && text.failed) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory");
@@ -90,7 +103,7 @@ static void print_next(const struct show_options *options) {
     const char **words = tare_calloc(options->files.count + 4, sizeof *words);
     size_t count = 0;
     if (options->files.count == 1)
-        tare_hint(&log, "compare", "MODEL", "--calibration", first, "--data", "EVAL.tfrecord", NULL);
+        tare_hint(&log, "compare", "MODEL", "--calibration", first, "--eval", "EVAL.tfrecord", NULL);
     else if (words) {
         words[count++] = "merge";
         for (size_t i = 0; i < options->files.count; i++)
@@ -111,6 +124,8 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
+    TARE_CHECK(tare_report_check_page(options.report));
+    TARE_CHECK(tare_command_check_file_apart(options.report, options.files.items, options.files.count));
     TARE_CHECK(tare_command_check_file_apart(options.html, options.files.items, options.files.count));
     TARE_CHECK(load(&calibration, &options.files));
     tare_strbuf_puts(&title, options.files.items[0]);

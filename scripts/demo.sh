@@ -47,7 +47,7 @@ run $tare calibrate $example/saved_model --data $example/calibration.tfrecord.gz
 run_to $out/calibration.txt $tare show $out/glyphs.calib --html $out/calibration.html
 
 step "3. Compare the accuracy of quantization methods on 1,000 labelled records"
-run $tare compare $example/saved_model --calibration $out/glyphs.calib --data $example/eval.tfrecord.gz \
+run $tare compare $example/saved_model --calibration $out/glyphs.calib --eval $example/eval.tfrecord.gz \
     --methods static,dynamic,weight_only,bfloat16 --algorithms min_max,percentile,mse --depthwise --report $out/compare.html
 
 step "4. Quantize and convert for the TPU: the function tpu_func runs there"
@@ -57,14 +57,14 @@ run $tare convert $example/saved_model $out/tpu_model --calibration $out/glyphs.
 step "5. Run the converted model on this CPU, TPU ops included, and compare it with the float model"
 run $tare run $example/saved_model --data $example/eval.tfrecord.gz --limit 3
 run $tare run $out/tpu_model --data $example/eval.tfrecord.gz --limit 3
-run $tare compare $example/saved_model --with $out/tpu_model --data $example/eval.tfrecord.gz
+run $tare compare $example/saved_model --with $out/tpu_model --eval $example/eval.tfrecord.gz
 
 step "Done: $out/compare.html, $out/calibration.html, and the TPU model $out/tpu_model"
 cat <<NEXT
 Your own model:
   $tare inspect MY_MODEL --suggest
   $tare calibrate MY_MODEL --data SAMPLES.tfrecord -o MY_MODEL.calib
-  $tare compare MY_MODEL --calibration MY_MODEL.calib --data EVAL.tfrecord --report compare.html
+  $tare compare MY_MODEL --calibration MY_MODEL.calib --eval EVAL.tfrecord --report compare.html
   $tare convert MY_MODEL MY_TPU_MODEL --calibration MY_MODEL.calib
-  $tare compare MY_MODEL --with MY_TPU_MODEL --data EVAL.tfrecord
+  $tare compare MY_MODEL --with MY_TPU_MODEL --eval EVAL.tfrecord
 NEXT

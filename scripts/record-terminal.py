@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "terminal.svg"
 SESSION = [
     "tare calibrate saved_model --data calibration.tfrecord.gz -o glyphs.calib --quiet",
-    "tare compare saved_model --calibration glyphs.calib --data eval.tfrecord.gz \\\n"
+    "tare compare saved_model --calibration glyphs.calib --eval eval.tfrecord.gz \\\n"
     "      --methods static,dynamic,weight_only,bfloat16 --algorithms min_max,mse",
     "tare convert saved_model tpu_model --calibration glyphs.calib --quiet \\\n"
     "      --converter_options_string='tpu_functions { function_alias: \"tpu_func\" }'",

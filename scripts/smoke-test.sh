@@ -43,7 +43,7 @@ glyphs=/usr/share/doc/tare/examples/glyphs
 inside sh -ec "cd /root
     tare inspect $glyphs/saved_model | head -3
     tare calibrate $glyphs/saved_model --data $glyphs/calibration.tfrecord.gz -o glyphs.calib
-    tare compare $glyphs/saved_model --calibration glyphs.calib --data $glyphs/eval.tfrecord.gz --depthwise
+    tare compare $glyphs/saved_model --calibration glyphs.calib --eval $glyphs/eval.tfrecord.gz --depthwise
     tare convert --input_model_dir=$glyphs/saved_model --output_model_dir=tpu --calibration glyphs.calib --quiet \
         --converter_options_string='tpu_functions { function_alias: \"tpu_func\" } external_feature_configs { quantization_options { } }' | head -5
     tare validate tpu

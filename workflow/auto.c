@@ -88,8 +88,8 @@ static void log_compare(const struct tare_auto_job *job, const struct tare_compa
     const struct tare_option_list samples = samples_of(job), records = evaluation_of(job);
     struct tare_strbuf text = { 0 };
     tare_strbuf_shell_word(&text, job->task->model);
-    put_list(&text, "data", &records);
-    put_list(&text, how->with.count ? "with" : "calibration-data", how->with.count ? &how->with : &samples);
+    put_list(&text, how->with.count ? "with" : "data", how->with.count ? &how->with : &samples);
+    put_list(&text, "eval", &records);
     put_value(&text, "spec", request->records.spec_path);
     tare_feedback_put(&text, &request->records.feedback);
     put_value(&text, "methods", how->methods);

@@ -20,7 +20,7 @@ static tare_status refuse(struct tare_compare_job *c, struct tare_variant *varia
 /* ---- calibration ---- */
 
 static const char NEEDS_SAMPLES[] =
-    "needs representative samples (give --calibration-data FILE or --calibration FILE.calib)";
+    "needs representative samples (give --data SAMPLES --eval FILE, or --calibration FILE.calib)";
 
 bool tare_workflow_compare_needs_hessians(const struct tare_compare_job *c) {
     return c->options->automatic || tare_variants_need_hessians(&c->variants);
@@ -79,9 +79,10 @@ static tare_status check_data(const struct tare_compare_job *c) {
 static tare_status check_calibration(struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
     if (task->calibration_file && task->n_calibration_data && !tare_workflow_compare_needs_hessians(c))
-        return TARE_FAIL(TARE_USAGE, "--calibration and --calibration-data are mutually exclusive");
+        return TARE_FAIL(TARE_USAGE,
+                         "--calibration and samples are mutually exclusive (with --eval, --data are samples)");
     if (c->options->automatic && !task->n_calibration_data)
-        return TARE_FAIL(TARE_USAGE, "--auto needs representative samples (give --calibration-data FILE)");
+        return TARE_FAIL(TARE_USAGE, "--auto needs representative samples (give --data SAMPLES --eval FILE)");
     if (has_calibration(task)) return check_against_file(c);
     for (size_t i = 0; i < c->variants.count; i++) {
         struct tare_variant *variant = &c->variants.variants[i];
@@ -101,8 +102,8 @@ static void warn_of_unused_samples(const struct tare_compare_job *c) {
         used = tare_variant_calibrates(&c->variants.variants[i]);
     if (used) return;
     if (task->calibration_file || task->n_calibration_data)
-        tare_warn(task->log, "--%s is not used: no method of the comparison needs activation ranges",
-                  task->n_calibration_data ? "calibration-data" : "calibration");
+        tare_warn(task->log, "%s not used: no method of the comparison needs activation ranges",
+                  task->n_calibration_data ? "the samples are" : "--calibration is");
 }
 
 /* ---- the outcome ---- */
@@ -121,7 +122,7 @@ static tare_status list_refused(struct tare_compare_job *c) {
     if (c->uncalibrated)
         return TARE_FAIL(
             TARE_USAGE,
-            "method %s needs representative samples (give --calibration-data FILE or --calibration FILE.calib)",
+            "method %s needs representative samples (give --data SAMPLES --eval FILE, or --calibration FILE.calib)",
             first->name);
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %s", first->name, first->refused);
 }

@@ -139,8 +139,8 @@ static tare_status suggest_records(struct tare_compare_job *c) {
     put_files(&text, "with", options->with.items, options->with.count);
     put_files(&text, "methods", &options->methods, options->methods ? 1 : 0);
     put_files(&text, "calibration", &task->calibration_file, task->calibration_file ? 1 : 0);
-    put_files(&text, "calibration-data", task->calibration_data, task->n_calibration_data);
-    put_files(&text, "data", has_more ? task->data : (const char *const[]){ "EVAL" }, has_more ? task->n_data : 1);
+    put_files(&text, "data", task->calibration_data, task->n_calibration_data);
+    put_files(&text, "eval", has_more ? task->data : (const char *const[]){ "EVAL" }, has_more ? task->n_data : 1);
     put_records(&text, c);
     if (options->margin != TARE_MARGIN) tare_strbuf_printf(&text, " --margin %g", options->margin);
     return take(&c->result.next, &c->result.arena, &text);

@@ -138,7 +138,7 @@ static void print_next(const struct make_options *options, bool labelled) {
     const struct tare_log log = tare_command_log(false);
     if (strcmp(options->output, "-") == 0) return;
     if (labelled)
-        tare_hint(&log, "compare", "MODEL", "--calibration-data", "SAMPLES", "--data", options->output, NULL);
+        tare_hint(&log, "compare", "MODEL", "--data", "SAMPLES", "--eval", options->output, NULL);
     else
         tare_hint(&log, "calibrate", "MODEL", "--data", options->output, "-o", "MODEL.calib", NULL);
 }

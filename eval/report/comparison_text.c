@@ -9,13 +9,15 @@
 
 enum { LINE = 80 };
 
-/* Appends text with line breaks at spaces, so that lines have at most LINE bytes; continuation lines are indented. */
-static void put_wrapped(struct tare_strbuf *out, const char *text, int indent) {
+/* Appends text with line breaks at spaces, so that lines have at most LINE bytes, or the terminal's width; continuation
+ * lines are indented. Where the text goes into a file or a pipe, it is one line. */
+static void put_wrapped(struct tare_strbuf *out, const struct tare_comparison *c, const char *text, int indent) {
+    const size_t most = !c->text_width ? SIZE_MAX : c->text_width < LINE ? c->text_width : LINE;
     size_t column = 0;
     while (*text) {
         size_t word = strcspn(text, " ");
         if (strncmp(text + word, " %", 2) == 0) word += 1 + strcspn(text + word + 1, " "); /* keep "94.90 %" together */
-        if (column && column + 1 + word > LINE) {
+        if (column && column + 1 + word > most) {
             tare_strbuf_printf(out, "\n%*s", indent, "");
             column = (size_t)indent;
         } else if (column) {
@@ -38,7 +40,7 @@ static void put_skipped(struct tare_strbuf *out, const struct tare_comparison *c
         tare_strbuf_printf(&line, "%s%s%s%s%s: %s", s->method, s->algorithm ? " " : "",
                            s->algorithm ? s->algorithm : "", s->granularity ? " " : "",
                            s->granularity ? s->granularity : "", s->reason);
-        put_wrapped(out, tare_strbuf_text(&line), 4);
+        put_wrapped(out, c, tare_strbuf_text(&line), 4);
         out->failed |= line.failed;
         tare_strbuf_free(&line);
     }
@@ -74,7 +76,7 @@ void tare_comparison_table(struct tare_strbuf *out, const struct tare_comparison
     struct tare_strbuf line = { 0 };
     tare_strbuf_printf(&line, "%s on %s, %lld records, signature %s", c->model, c->data, (long long)c->records,
                        c->signature);
-    put_wrapped(out, tare_strbuf_text(&line), 4);
+    put_wrapped(out, c, tare_strbuf_text(&line), 4);
     out->failed |= line.failed;
     tare_strbuf_free(&line);
     if (c->wide)
@@ -92,7 +94,7 @@ void tare_comparison_verdict(struct tare_strbuf *out, const struct tare_comparis
     tare_verdict_put(&line, c);
     tare_strbuf_puts(&line, ".");
     tare_strbuf_putc(out, '\n');
-    put_wrapped(out, tare_strbuf_text(&line), 0);
+    put_wrapped(out, c, tare_strbuf_text(&line), 0);
     out->failed |= line.failed;
     tare_strbuf_free(&line);
 }

@@ -40,7 +40,7 @@ class Loading(Case):
         for text, expected in [
             ("missing option '--data' (or --input NAME=FILE.npy)", "missing option 'data' (or input=NAME=FILE.npy)"),
             ("use --algorithm mse, or --bits 8", "use algorithm mse, or bits 8"),
-            ("give --calibration-data FILE", "give calibration=FILE"),
+            ("samples (give --data SAMPLES --eval FILE, or --calibration FILE.calib)", "samples (pass calibration=)"),
             ("load those with --plugin LIB.so: Bar", "load those with plugins=LIB.so: Bar"),
             ("(a path is /a--b/--c)", "(a path is /a--b/--c)"),
             ("names no function (tare inspect --suggest names some)", "names no function (tare inspect --suggest names some)"),

@@ -147,7 +147,7 @@ one --max-bad 2 --json >"$work/bad.json" 2>"$work/stderr" || fail "--max-bad 2: 
 [ "$(number bad_records "$work/bad.json")" = 2 ] || fail "bad records: $(cat "$work/bad.json")"
 [ "$(number records "$work/bad.json")" = 298 ] || fail "records: $(cat "$work/bad.json")"
 grep -q "2 records of '.*bad.tfrecord' passed over; the first: record 17: corrupted record at" "$work/stderr" &&
-    grep -q "passed over: .*bad.tfrecord: record 299: truncated record at" "$work/stderr" || fail "not said: $(cat "$work/stderr")"
+    ! grep -q "record 299" "$work/stderr" || fail "not said: $(cat "$work/stderr")"
 grep -q '"reason": "truncated"' "$work/bad.json" || fail "no reason: $(cat "$work/bad.json")"
 one --dry-run --max-bad 2 --json --quiet >"$work/dry.json" 2>/dev/null || fail "--dry-run: $?"
 [ "$(number bad_records "$work/dry.json")" = 2 ] || fail "--dry-run: $(cat "$work/dry.json")"

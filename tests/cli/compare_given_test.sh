@@ -47,9 +47,9 @@ grep -q "cannot compile" log && fail "TPU ops are listed as incompatible: $(cat 
 
 # What was quantized before it was converted is not called float.
 "$tare" convert weights weights_tpu 2>log >/dev/null || fail "convert: $(cat log)"
-grep -qxF 'tare: next: tare compare FLOAT_MODEL --with weights_tpu --data EVAL.tfrecord' log || fail "the quantized model is taken for float: $(cat log)"
+grep -qxF 'tare: next: tare compare FLOAT_MODEL --with weights_tpu --eval EVAL.tfrecord' log || fail "the quantized model is taken for float: $(cat log)"
 "$tare" convert weights weights_tpu --float "$model" --overwrite 2>log >/dev/null || fail "convert --float: $(cat log)"
-grep -qxF "tare: next: tare compare $model --with weights_tpu --data EVAL.tfrecord" log || fail "the float model is not named: $(cat log)"
+grep -qxF "tare: next: tare compare $model --with weights_tpu --eval EVAL.tfrecord" log || fail "the float model is not named: $(cat log)"
 
 # The last part of the path is the name, or the path if that is ambiguous.
 mkdir other && cp -r weights other/weights

@@ -333,7 +333,7 @@ expect 1 "the record has no 'nothing' (--target)" "$tare" compare "$model" "${da
 expect 1 "target 'label' has 1 elements (expected 10, as output " "$tare" compare "$model" "${data[@]}" --methods weight_only --target label --batch 1
 expect 2 "did you mean 'bits'" "$tare" compare "$model" "${data[@]}" --methods weight_only:bit=4
 expect 2 "did you mean 'weight_only'" "$tare" compare "$model" "${data[@]}" --methods weightonly
-expect 2 "--calibration and --calibration-data are mutually exclusive" "$tare" compare "$model" "${data[@]}" --calibration x --calibration-data y
+expect 2 "--calibration and samples are mutually exclusive" "$tare" compare "$model" "${data[@]}" --calibration x --calibration-data y
 expect 2 "unknown format (expected .html, .json or .csv)" "$tare" compare "$model" "${data[@]}" --report r.txt
 expect 1 "missing.calib" "$tare" compare "$model" "${data[@]}" --calibration "$work/missing.calib"
 finish

@@ -62,18 +62,18 @@ for algorithm in average_min_max percentile:p=99.99 entropy mse; do
     diff -rq "$work/quantized" "$work/algorithm" >/dev/null && fail "$algorithm gives the model of min_max"
 done
 
-# docs/reading-a-comparison.md shows what its commands print on the example.
+# docs/reading-a-comparison.md shows what its commands print on the example, with the line breaks of a terminal.
 "$tare" convert "$glyphs/saved_model" "$work/glyphs_tpu" --calibration "$work/all.calib" --quiet >/dev/null || fail "convert --calibration"
 ln -s "$glyphs"/* "$work" && cd "$work" || exit 1
 tare() { "$tare" "$@" 2>&1; }
 page=$source_dir/docs/reading-a-comparison.md
-for first in '--calibration-data' '--with'; do
+for first in '--data calibration' '--with'; do
     # the command of the page, and what the page shows below it
     awk -v first="$first" '/^\$ tare compare/ { on = index($0, first); more = on } on && /^```/ { exit }
         on { print > (more ? "command" : "shown") } on && !/\\$/ { more = 0 }' "$page"
     [ -s command ] && [ -s shown ] || fail "$first: no such command in $page"
     eval "$(sed 's/^\$ //' command)" >printed || fail "$(cat command): $?"
-    diff shown printed || fail "$page shows something else than is printed"
+    diff <(tr -s ' \n' '\n' <shown) <(tr -s ' \n' '\n' <printed) || fail "$page shows something else than is printed"
     rm -f command shown
 done
 grep -q TPUPartitionedCall "$work/converted/saved_model.pb" || fail "no TPUPartitionedCall in the converted model"

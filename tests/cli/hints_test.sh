@@ -90,7 +90,7 @@ first compare "$model" --data "$eval" --calibration-data "$samples" --max-drop 1
 first compare "$model" --with converted --data "$eval"
 first auto "$model" automatic --data "$samples" --eval "$glyphs/eval.tfrecord.gz" --tpu
 first auto "$model" automatic2 --data "$samples"
-for expected in "compare MODEL --calibration-data SAMPLES --data labels.tfrecord" "calibrate MODEL --data samples.tfrecord -o MODEL.calib"; do
+for expected in "compare MODEL --data SAMPLES --eval labels.tfrecord" "calibrate MODEL --data samples.tfrecord -o MODEL.calib"; do
     grep -qxF "tare: next: $tare $expected" logs/* || fail "no suggestion '$expected': $(cat logs/*)"
 done
 [ "$suggestions" -ge 15 ] || fail "only $suggestions suggestions"

@@ -112,7 +112,7 @@ rm -rf out
 
 # ---- convert with the fewest options ----
 "$tare" convert "$model" converted 2>log >report || fail "convert MODEL OUT: $(cat log)"
-grep -q "no tpu_functions are named: finding them automatically" log && grep -q "^tare: wrote converted$" log && grep -q "^tare: next: tare compare $model --with converted --data EVAL.tfrecord$" log || fail "convert says: $(cat log)"
+grep -q "no tpu_functions are named: finding them automatically" log && grep -q "^tare: wrote converted$" log && grep -q "^tare: next: tare compare $model --with converted --eval EVAL.tfrecord$" log || fail "convert says: $(cat log)"
 awk '$NF == "serving_default" && $1 > 50 { found = 1 } END { exit !found }' report || fail "nothing is on the TPU: $(cat report)"
 "$tare" validate converted >log || fail "validate: $(cat log)"
 [ "$(cat log)" = "converted: valid" ] || fail "validate prints $(cat log)"
@@ -167,7 +167,7 @@ rm -rf slower_tpu
 "$tare" inspect slower --suggest >log || fail "inspect --suggest: $?"
 eval "$(sed -n 's/^  \(tare convert .*\)$/\1/p' log | sed 's|^tare|"$tare"|') --quiet" >/dev/null 2>log || fail "the suggested command fails: $(cat log)"
 "$tare" compare "$model" --data "$eval" --limit 20 --quiet >log 2>&1 || fail "compare without calibration: $(cat log)"
-grep -q "^weight_only " log && grep -q "needs representative samples (give --calibration-data FILE or --calibration FILE.calib)" <<<"$(tr -s ' \n' ' ' <log)" ||
+grep -q "^weight_only " log && grep -q "needs representative samples (give --data SAMPLES --eval FILE, or --calibration FILE.calib)" <<<"$(tr -s ' \n' ' ' <log)" ||
     fail "compare without calibration: $(cat log)"
 expect 2 "option '--bits': invalid value (expected 4 or 8, got '3')" "$tare" quantize "$model" q --method weight_only --bits 3
 

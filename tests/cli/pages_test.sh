@@ -7,21 +7,21 @@ set -uo pipefail
 model=$glyphs/saved_model
 
 "$tare" calibrate "$model" --data "$glyphs/calibration.tfrecord.gz" -o "$work/c.calib" --quiet || fail "calibrate: $?"
-"$tare" show "$work/c.calib" --html "$work/calibration.html" >/dev/null || fail "show: $?"
+"$tare" show "$work/c.calib" --report "$work/calibration.html" >/dev/null || fail "show: $?"
 "$tare" compare "$model" --calibration "$work/c.calib" --data "$glyphs/eval.tfrecord.gz" --limit 100 --quiet --depthwise \
     --methods static,dynamic,weight_only,bfloat16 --algorithms min_max,mse --granularities per_channel,per_tensor \
     --sensitivity --sensitivity-limit 20 --report "$work/comparison.html" >/dev/null || fail "compare: $?"
 mkdir "$work/models"
 ln -s "$model" "$work/models/a_model_with_a_rather_long_name_as_people_give_them_when_they_keep_many_versions"
 "$tare" batch "$work/models" --methods static,weight_only --data "$glyphs/calibration.tfrecord.gz" --output-dir "$work/out" \
-    --evaluation "$glyphs/eval.tfrecord.gz" --limit 20 --min-sqnr 45 --quiet --report "$work/batch.html" >/dev/null 2>&1
+    --eval "$glyphs/eval.tfrecord.gz" --limit 20 --min-sqnr 45 --quiet --report "$work/batch.html" >/dev/null 2>&1
 
-"$tare" diff "$work/out/"*-weight_only "$model" --html "$work/models_diff.html" >/dev/null || fail "diff: $?"
+"$tare" diff "$work/out/"*-weight_only "$model" --report "$work/models_diff.html" >/dev/null || fail "diff: $?"
 for limit in 20 40; do
     "$tare" compare "$model" --data "$glyphs/eval.tfrecord.gz" --methods weight_only,bfloat16 --limit $limit --quiet --report "$work/$limit.json" >/dev/null ||
         fail "compare: $?"
 done
-"$tare" diff "$work/20.json" "$work/40.json" --html "$work/reports_diff.html" >/dev/null || fail "diff: $?"
+"$tare" diff "$work/20.json" "$work/40.json" --report "$work/reports_diff.html" >/dev/null || fail "diff: $?"
 pages="calibration comparison batch models_diff reports_diff"
 
 for page in $pages; do

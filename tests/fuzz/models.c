@@ -314,7 +314,7 @@ int main(int argc, char **argv) {
     size_t existed;
     if (tare_options_parse(&fuzz.options, &outcome, &set, argc - 1, argv + 1) != TARE_OK || outcome.help) {
         struct tare_strbuf text = { 0 };
-        tare_options_help(&text, &set);
+        tare_options_help(&text, &set, NULL);
         fprintf(stderr, "%s\n%s", tare_error_text(), tare_strbuf_text(&text));
         return 2;
     }

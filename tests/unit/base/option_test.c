@@ -187,7 +187,7 @@ static void pairs__use_the_same_rows(void **state) {
 static void help__shows_the_rows(void **state) {
     struct tare_strbuf out = { 0 };
     (void)state;
-    tare_options_help(&out, &set);
+    tare_options_help(&out, &set, NULL);
     assert_string_equal(tare_strbuf_text(&out),
                         "Usage: tare test [options] --output=FILE MODEL [FILE…]\n"
                         "\n"
@@ -212,6 +212,34 @@ static void help__shows_the_rows(void **state) {
                         "\n"
                         "Examples:\n"
                         "  tare test m -o x\n");
+    tare_strbuf_free(&out);
+}
+
+/* Rows in the order of the headings; what no heading has comes first; a heading without rows is left out. */
+static void help__has_headings_for_many_options(void **state) {
+    static const struct tare_option many[] = {
+        { .name = "a1" }, { .name = "b1" },
+        { .name = "a2" }, { .name = "c1" },
+        { .name = "c2" }, { .name = "c3" },
+        { .name = "c4" }, { .name = "c5" },
+        { .name = "c6" }, { .name = "c7" },
+        { .name = "c8" }, { .name = "c9" },
+        { .name = "x" },  { 0 },
+    };
+    static const struct tare_option_heading headings[] = {
+        { "Second", "a2 a1" }, { "None", "a" }, { "Third", "b1" }, { "Last", "c1 c2 c3 c4 c5 c6 c7 c8 c9" }, { 0 }
+    };
+    const struct tare_option_set large = { .program = "tare test", .options = many };
+    struct tare_strbuf out = { 0 };
+    (void)state;
+    tare_options_help(&out, &large, headings);
+    assert_string_equal(tare_strbuf_text(&out), "Usage: tare test [options]\n"
+                                                "\nOptions:\n      --x     \n"
+                                                "\nSecond:\n      --a2    \n      --a1    \n"
+                                                "\nThird:\n      --b1    \n"
+                                                "\nLast:\n      --c1    \n      --c2    \n      --c3    \n"
+                                                "      --c4    \n      --c5    \n      --c6    \n      --c7    \n"
+                                                "      --c8    \n      --c9    \n  -h, --help  show this help\n");
     tare_strbuf_free(&out);
 }
 
@@ -328,7 +356,7 @@ static void integers__accept_their_choices_alone(void **state) {
 static void help__shows_the_rows_of_groups(void **state) {
     struct tare_strbuf text = { 0 };
     (void)state;
-    tare_options_help(&text, &outer_set);
+    tare_options_help(&text, &outer_set, NULL);
     assert_non_null(strstr(tare_strbuf_text(&text), "--bits N          bit width: 4 or 8 (default: 8)\n"));
     assert_non_null(strstr(tare_strbuf_text(&text), "--algorithm TEXT  calibration algorithm (default: min_max)\n"));
     tare_strbuf_free(&text);
@@ -348,6 +376,7 @@ int main(void) {
         cmocka_unit_test(parse__help_needs_nothing_else),
         cmocka_unit_test(pairs__use_the_same_rows),
         cmocka_unit_test(help__shows_the_rows),
+        cmocka_unit_test(help__has_headings_for_many_options),
         cmocka_unit_test(distance__counts_edits),
         cmocka_unit_test(nearest__gives_up_on_far_names),
     };

@@ -1,5 +1,6 @@
 /* Every option of every command can be looked up: it has a help, and so has every argument; commands have examples. */
 #include "cli/command.h"
+#include "cli/headings.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +38,29 @@ static void options__have_a_help(void **state) {
                  seen.arguments);
 }
 
+static void check_headings(void *arg, const struct tare_command *command, const char *path) {
+    struct tare_option_walk walk = tare_option_walk(command->options->options);
+    size_t visible = 0, *grouped = arg;
+    const char *without = NULL;
+    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
+        if (row->flags & TARE_OPTION_HIDDEN) continue;
+        visible++;
+        if (!tare_option_heading_of(tare_command_headings, row->name)) without = row->name;
+    }
+    if (visible <= TARE_OPTION_FEW) return;
+    (*grouped)++;
+    if (without) fail_msg("tare %s: --%s is below no heading of cli/headings.c", path, without);
+}
+
+static void many_options__are_below_headings(void **state) {
+    size_t grouped = 0;
+    (void)state;
+    tare_command_each(check_headings, &grouped);
+    if (grouped < 5) fail_msg("%zu commands have headings (expected 5 at least)", grouped);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(options__have_a_help) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(options__have_a_help),
+                                        cmocka_unit_test(many_options__are_below_headings) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
