@@ -287,7 +287,7 @@ assert "would run 2 models" in plan
 lines = out.rstrip("\n").split("\n")
 if lines[-1].startswith("next: "): # as long as it is
     assert lines.pop() == "next: " + r["next"]
-assert all(len(l) <= 80 for l in lines), [l for l in lines if len(l) > 80]
+assert r["verdict"] + "." in lines, lines # in a pipe without line breaks
 text = " ".join(lines[lines.index("not measured"):])
 assert text.rstrip().endswith(".") and "No model is recommended: " in text, text
 assert r["verdict"].split("(")[0].strip() in " ".join(" ".join(lines).split()), r["verdict"]

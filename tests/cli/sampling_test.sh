@@ -19,7 +19,7 @@ calibrate --sample 300 --shard 1/2 -o b.calib
 "$tare" merge a.calib b.calib -o merged.calib 2>/dev/null && cmp one.calib merged.calib || fail "shards have other records"
 "$tare" calibrate "$model" --data 'all-*' --sample 300 -o log.calib --json 2>log >out || fail "calibrate: $(cat log)"
 python3 -c 'import json; assert json.load(open("out"))["records"] == 300' || fail "$(cat out)"
-grep -qxF "tare: next: tare compare $model --calibration log.calib --data 'all-*' --rest" log || fail "no suggestion of the rest: $(cat log)"
+grep -qxF "tare: next: tare compare $model --calibration log.calib --eval 'all-*' --rest" log || fail "no suggestion of the rest: $(cat log)"
 "$tare" dataset split 'all-*' --count 300 --seed 1 -o part --quiet >/dev/null || fail "split: $?"
 "$tare" compare "$model" --calibration log.calib --data part-00000-of-00002.tfrecord --methods float,static --quiet >out 2>log || fail "compare: $(cat log)"
 grep -q "warning: 300 of 300 evaluation records" log || fail "dataset split draws others: $(cat log)"
