@@ -269,7 +269,9 @@ static tare_status draft_for_model(struct tare_strbuf *text, const struct tare_s
         const struct tare_binding *input = &signature->inputs[i];
         inputs[i] = (struct tare_spec_draft_input){ input->key, tare_dtype_base(input->dtype), input->shape };
     }
-    if (tare_dataset_spec_draft_for(text, survey, inputs, count))
+    const size_t missing = tare_dataset_spec_draft_for(text, survey, inputs, count);
+    status = tare_strbuf_status(text);
+    if (status == TARE_OK && missing)
         tare_warn(&log, "some inputs of %s have no feature in the data: edit the draft", path);
 done:
     tare_free(inputs);
