@@ -10,7 +10,7 @@ const struct tare_option_heading tare_command_headings[] = {
     { "Parts", "count fraction parts names model gzip" },
     { "Models", "input_model_dir output_model_dir with float tags" },
     { "Method",
-      "method methods algorithm algorithms granularity granularities bits activation-bits recipe rule passes "
+      "method methods algorithm algorithms granularity granularities bits format activation-bits recipe rule passes "
       "symmetric full-range depthwise two-inputs integer-adds shared-ranges min-elements op-set keep-variables "
       "allow-unquantized" },
     { "Choice", "auto max-drop min-sqnr max-mae max-size metric margin sensitivity sensitivity-limit" },
