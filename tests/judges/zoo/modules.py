@@ -361,3 +361,17 @@ def frequencies(folder: str, random: np.random.Generator) -> dict[str, list[Reco
     module.serve = traced(serve, Spec([None, 160], name="wave"))
     save(module, folder, module.serve)
     return drawn(random, {"wave": (1, 160)})
+
+
+@model(refuses={"convert/batching": "has 4 rows according to the signature"})
+def scans_over_time(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    """An output whose first dimension is time."""
+    module = Layers(random, (6, 6), (6, 3))
+
+    def serve(x: tf.Tensor) -> dict[str, tf.Tensor]:
+        hidden = tf.scan(lambda state, row: tf.tanh(row + state @ module.w0), tf.transpose(x, [1, 0, 2]), tf.zeros_like(x[:, 0]))
+        return {"y": tf.vectorized_map(lambda row: row @ module.w1, hidden), "folded": tf.foldl(lambda a, b: a + b, hidden)}
+
+    module.serve = traced(serve, Spec([None, 4, 6], name="x"))
+    save(module, folder, module.serve)
+    return drawn(random, {"x": (2, 4, 6)})

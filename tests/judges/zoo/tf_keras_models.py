@@ -121,3 +121,13 @@ def tf_keras_siamese(folder: str, random: np.random.Generator) -> dict[str, list
     network({"left": tf.ones([1, 12]), "right": tf.ones([1, 12])})
     saved(network, folder, random)
     return drawn(random, {"left": (2, 12), "right": (2, 12)})
+
+
+@model(refuses={"convert/batching": "has 12 rows for a request of 13"})
+def tf_keras_ragged(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    """Its inputs are values and row splits, and the layer takes what both make dense together with the splits."""
+    tokens = layers.Input((None,), dtype="int32", ragged=True, name="tokens")
+    y = layers.LSTM(6)(layers.Embedding(20, 8)(tokens))
+    saved(tf_keras.Model(tokens, layers.Dense(3)(layers.Dense(8, activation="relu")(y))), folder, random)
+    return {SERVING: [{"args_0": random.integers(0, 20, 5).astype(np.int32), "args_0_1": np.array([0, middle, 5], np.int64)}
+                      for middle in range(1, 5)]}
