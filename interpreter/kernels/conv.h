@@ -84,7 +84,7 @@ struct tare_depthwise_row {
         *epilogue; /* of the first position and channel; NULL: nothing is to do (integers) */
 };
 typedef void tare_depthwise_kernel(const struct tare_depthwise_row *row);
-tare_depthwise_kernel tare_depthwise_row_plain, tare_depthwise_row_avx2, tare_depthwise_row_avx512;
+tare_depthwise_kernel tare_depthwise_row_plain, tare_depthwise_row_v8, tare_depthwise_row_avx512;
 tare_depthwise_kernel tare_depthwise_row_int8_plain, tare_depthwise_row_int8_avx2, tare_depthwise_row_int8_avx512;
 /* A whole image of two spatial dimensions, multiplier 1. */
 struct tare_depthwise_image {
@@ -95,7 +95,7 @@ struct tare_depthwise_image {
 };
 typedef void tare_depthwise_image_kernel(const struct tare_depthwise_image *image);
 /* NULL: no kernel for that convolution. */
-tare_depthwise_image_kernel *tare_depthwise_tiles_avx2(const struct tare_conv *conv);
+tare_depthwise_image_kernel *tare_depthwise_tiles_v8(const struct tare_conv *conv);
 tare_depthwise_image_kernel *tare_depthwise_tiles_avx512(const struct tare_conv *conv);
 /* Line `at` of an image's output with multiplier 1, without epilogue; elements of the output have 4 bytes, those of
  * input and filter `in_size`. */

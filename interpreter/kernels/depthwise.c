@@ -1,6 +1,7 @@
 /* Depthwise convolution: rows of output positions, split so that the vector kernels get only positions whose taps are
  * all inside the input; border positions go one at a time with fewer taps. */
 #include "interpreter/kernels/conv.h"
+#include "interpreter/kernels/simd/v8.h"
 #include "base/control.h"
 
 #include <math.h>
@@ -42,7 +43,9 @@ void tare_depthwise_row_int8_plain(const struct tare_depthwise_row *row) {
 static tare_depthwise_kernel *kernel_of(enum tare_cpu_level level) {
 #if TARE_KERNELS_X86
     if (level >= TARE_CPU_AVX512) return tare_depthwise_row_avx512;
-    if (level >= TARE_CPU_AVX2) return tare_depthwise_row_avx2;
+#endif
+#if TARE_KERNELS_V8
+    if (level >= TARE_CPU_V8) return tare_depthwise_row_v8;
 #endif
     (void)level;
     return tare_depthwise_row_plain;
@@ -51,7 +54,9 @@ static tare_depthwise_kernel *kernel_of(enum tare_cpu_level level) {
 static tare_epilogue_function *epilogue_of(enum tare_cpu_level level) {
 #if TARE_KERNELS_X86
     if (level >= TARE_CPU_AVX512) return tare_epilogue_avx512;
-    if (level >= TARE_CPU_AVX2) return tare_epilogue_avx2;
+#endif
+#if TARE_KERNELS_V8
+    if (level >= TARE_CPU_V8) return tare_epilogue_v8;
 #endif
     (void)level;
     return tare_epilogue_plain;
@@ -60,7 +65,9 @@ static tare_epilogue_function *epilogue_of(enum tare_cpu_level level) {
 static tare_depthwise_image_kernel *image_kernel_of(enum tare_cpu_level level, const struct tare_conv *conv) {
 #if TARE_KERNELS_X86
     if (level >= TARE_CPU_AVX512) return tare_depthwise_tiles_avx512(conv);
-    if (level >= TARE_CPU_AVX2) return tare_depthwise_tiles_avx2(conv);
+#endif
+#if TARE_KERNELS_V8
+    if (level >= TARE_CPU_V8) return tare_depthwise_tiles_v8(conv);
 #endif
     (void)level, (void)conv;
     return NULL;

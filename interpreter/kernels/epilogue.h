@@ -1,11 +1,10 @@
-/* Vector forms of simple and bounded epilogues (struct tare_gemm_epilogue), which the AVX2 and AVX-512 kernels compute
- * in registers; the scalar form of simple ones is tare_gemm_apply_epilogue. */
+/* Vector forms of simple and bounded epilogues (struct tare_gemm_epilogue), which the AVX-512 kernels compute in
+ * registers; epilogue_v8.h has those of eight lanes. */
 #ifndef TARE_INTERPRETER_KERNELS_EPILOGUE_H
 #define TARE_INTERPRETER_KERNELS_EPILOGUE_H
 
 #include "interpreter/kernels/bfloat16_lanes.h"
 #include "interpreter/kernels/gemm.h"
-#include "interpreter/kernels/simd/avx2.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
@@ -16,11 +15,6 @@
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_epilogue_scale_avx512(const struct tare_gemm_epilogue *epilogue,
                                                                         __m512 x, int64_t column, __mmask16 mask) {
     return _mm512_mul_ps(x, _mm512_maskz_loadu_ps(mask, epilogue->scale + column));
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_epilogue_scale_avx2(const struct tare_gemm_epilogue *epilogue, __m256 x,
-                                                                    int64_t column, __m256i mask) {
-    return _mm256_mul_ps(x, _mm256_maskload_ps(epilogue->scale + column, mask));
 }
 
 /* The steps after the scale. `at`: the elements' index in the addend, `column` in the bias. Of max and min the second
@@ -34,22 +28,10 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_epilogue_in_avx512(const struc
     return _mm512_min_ps(_mm512_set1_ps(epilogue->limit), _mm512_max_ps(_mm512_setzero_ps(), x));
 }
 
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_epilogue_in_avx2(const struct tare_gemm_epilogue *epilogue, __m256 x,
-                                                                 int64_t at, int64_t column, __m256i mask) {
-    if (epilogue->bias) x = _mm256_add_ps(x, _mm256_maskload_ps(epilogue->bias + column, mask));
-    if (epilogue->addend) x = _mm256_add_ps(x, _mm256_maskload_ps(epilogue->addend + at, mask));
-    if (!epilogue->relu) return x;
-    return _mm256_min_ps(_mm256_set1_ps(epilogue->limit), _mm256_max_ps(_mm256_setzero_ps(), x));
-}
-
 /* ---- bounded epilogues: rounding as epilogue.c explains ---- */
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_bounded_avx512(__m512 x) {
     return _mm512_fmsub_ps(x, _mm512_set1_ps(65536), _mm512_mul_ps(x, _mm512_set1_ps(65535)));
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_bounded_avx2(__m256 x) {
-    return _mm256_fmsub_ps(x, _mm256_set1_ps(65536), _mm256_mul_ps(x, _mm256_set1_ps(65535)));
 }
 
 /* True if no sum is beyond the bound or NaN, of the first `live` of `rows` vectors. The squares are added up in two
@@ -67,26 +49,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 bool tare_sums_are_bounded_avx512(const __
     return _mm512_cmp_ps_mask(both, _mm512_set1_ps(most * most), _CMP_LT_OQ) == 0xffff;
 }
 
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 bool tare_sums_are_bounded_avx2(const __m256 *sums, const int rows,
-                                                                    const int step) {
-    const float most = TARE_EPILOGUE_MOST;
-    __m256 squares = _mm256_setzero_ps();
-    TARE_UNROLL
-    for (int i = 0; i < rows; i++)
-        squares = _mm256_fmadd_ps(sums[i * step], sums[i * step], squares);
-    return _mm256_movemask_ps(_mm256_cmp_ps(squares, _mm256_set1_ps(most * most), _CMP_LT_OQ)) == 0xff;
-}
-
 /* True if a bounded epilogue may round these sums as above. Otherwise the caller stores them, and tare_epilogue_avx512
  * (or _avx2) computes the epilogue in memory: as its last call, so that no sums are kept across it. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 bool tare_may_round_avx512(const struct tare_gemm_epilogue *e, const __m512 *sums,
                                                                  const int rows, const int step, int64_t live) {
     return e->is_certain || tare_sums_are_bounded_avx512(sums, rows, step, live);
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 bool tare_may_round_avx2(const struct tare_gemm_epilogue *e, const __m256 *sums,
-                                                             const int rows, const int step) {
-    return e->is_certain || tare_sums_are_bounded_avx2(sums, rows, step);
 }
 
 /* The steps after the product, with vectors of columns; the addend and the clamp follow. */
@@ -136,41 +103,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_bounded_addend_avx512(const stru
         x[i * step] =
             is_bounded ? tare_bounded_avx512(x[i * step]) : tare_canonical_avx512(tare_rounded_avx512(x[i * step]));
     }
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_bounded_vectors_avx2(const struct tare_gemm_epilogue *e, __m256 *x,
-                                                                   const int rows, const int step, int64_t column,
-                                                                   __m256i mask, int64_t count) {
-    TARE_UNROLL
-    for (int i = 0; i < rows; i++)
-        x[i * step] = tare_bounded_avx2(x[i * step]);
-    if (e->bias) {
-        const __m256 bias = tare_load_avx2(e->bias + column, mask, count);
-        TARE_UNROLL
-        for (int i = 0; i < rows; i++)
-            x[i * step] = tare_bounded_avx2(_mm256_add_ps(x[i * step], bias));
-    }
-    if (!e->mean) return;
-    const __m256 mean = tare_load_avx2(e->mean + column, mask, count);
-    const __m256 factor = tare_load_avx2(e->factor + column, mask, count);
-    const __m256 offset = tare_load_avx2(e->offset + column, mask, count);
-    TARE_UNROLL
-    for (int i = 0; i < rows; i++) {
-        const __m256 scaled = _mm256_mul_ps(_mm256_sub_ps(x[i * step], mean), factor);
-        x[i * step] = tare_bounded_avx2(_mm256_add_ps(scaled, offset));
-    }
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_bounded_addend_avx2(const struct tare_gemm_epilogue *e, __m256 *x,
-                                                                  const int rows, const int step, int64_t ldc,
-                                                                  int64_t at, int64_t count) {
-    TARE_UNROLL
-    for (int i = 0; i < rows; i++)
-        x[i * step] = _mm256_add_ps(x[i * step], tare_load_bfloat16_avx2(e->addend_bfloat16 + at + i * ldc, count));
-    const bool is_bounded = tare_sums_are_bounded_avx2(x, rows, step);
-    TARE_UNROLL
-    for (int i = 0; i < rows; i++)
-        x[i * step] = is_bounded ? tare_bounded_avx2(x[i * step]) : tare_canonical_avx2(tare_rounded_avx2(x[i * step]));
 }
 
 /* Stores the first `live` of `rows` vectors of bfloat16 values in rows of ldc elements. Narrowing one vector takes
@@ -245,32 +177,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_bounded_avx512(const st
     for (int i = 0; i < rows / 2; i++)
         pairs[i] = _mm512_insertf32x8(x[2 * i * step], _mm512_castps512_ps256(x[(2 * i + 1) * step]), 1);
     tare_epilogue_vectors_avx512(e, pairs, rows / 2, 1, live / 2, c, 16, at, column, 0xffff);
-}
-
-/* As tare_epilogue_bounded_avx512 with all rows live and vectors of `count` columns, which `mask` selects. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_epilogue_bounded_avx2(const struct tare_gemm_epilogue *e, __m256 *x,
-                                                                    const int rows, const int step, float *c,
-                                                                    int64_t ldc, int64_t at, int64_t column,
-                                                                    __m256i mask, int64_t count) {
-    tare_bounded_vectors_avx2(e, x, rows, step, column, mask, count);
-    if (e->addend_bfloat16) tare_bounded_addend_avx2(e, x, rows, step, ldc, at, count);
-    if (e->relu) {
-        TARE_UNROLL
-        for (int i = 0; i < rows; i++)
-            x[i * step] = _mm256_max_ps(_mm256_setzero_ps(), x[i * step]);
-    }
-    if (e->relu && e->limit < INFINITY) {
-        TARE_UNROLL
-        for (int i = 0; i < rows; i++)
-            x[i * step] = _mm256_min_ps(_mm256_set1_ps(e->limit), x[i * step]);
-    }
-    TARE_UNROLL
-    for (int i = 0; i < rows; i++) {
-        if (e->to)
-            tare_store_bfloat16_avx2(e->to + at + i * ldc, x[i * step], count);
-        else
-            tare_store_avx2(c + i * ldc, x[i * step], mask, count);
-    }
 }
 #endif
 

@@ -1,4 +1,5 @@
 #include "interpreter/kernels/gemm.h"
+#include "interpreter/kernels/simd/v8.h"
 
 #include "base/alloc.h"
 #include "base/control.h"
@@ -66,7 +67,9 @@ void tare_gemm_block_plain(const struct tare_gemm_block *block) {
 tare_gemm_block_function *tare_gemm_block_at(enum tare_cpu_level level) {
 #if TARE_KERNELS_X86
     if (level >= TARE_CPU_AVX512) return tare_gemm_block_avx512;
-    if (level >= TARE_CPU_AVX2) return tare_gemm_block_avx2;
+#endif
+#if TARE_KERNELS_V8
+    if (level >= TARE_CPU_V8) return tare_gemm_block_v8;
 #endif
     (void)level;
     return tare_gemm_block_plain;

@@ -98,7 +98,7 @@ struct tare_gemm_block {
         *epilogue; /* of C's first row and column; NULL: more of k comes, or nothing is to do */
 };
 typedef void tare_gemm_block_function(const struct tare_gemm_block *block);
-tare_gemm_block_function tare_gemm_block_plain, tare_gemm_block_avx2, tare_gemm_block_avx512;
+tare_gemm_block_function tare_gemm_block_plain, tare_gemm_block_v8, tare_gemm_block_avx512;
 tare_gemm_block_function *tare_gemm_block_at(enum tare_cpu_level level);
 /* True if all packed weights stay in the second-level cache while blocks of rows are multiplied. */
 bool tare_gemm_panels_stay_cached(int64_t n, int64_t k);
@@ -124,7 +124,7 @@ bool tare_epilogue_is_bounded(const struct tare_gemm_epilogue *epilogue, int64_t
  * with column `column`. `to` and the addend must not overlap. */
 typedef void tare_epilogue_function(const struct tare_gemm_epilogue *epilogue, float *c, int64_t ldc, int64_t rows,
                                     int64_t columns, int64_t at, int64_t column);
-tare_epilogue_function tare_epilogue_plain, tare_epilogue_avx2, tare_epilogue_avx512;
+tare_epilogue_function tare_epilogue_plain, tare_epilogue_v8, tare_epilogue_avx512;
 
 /* A simple epilogue of one element: the scalar form of the vector code. */
 static inline float tare_gemm_apply_epilogue(const struct tare_gemm_epilogue *epilogue, float x, int64_t addend_at,

@@ -36,7 +36,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void fold_vectors(float *to, const struct ta
         TARE_UNROLL
         for (int i = 0; i < vectors; i++) {
             const void *at = from + (channel + 8 * i) * size;
-            y[i] = folded(y[i], is_bfloat16 ? tare_load_bfloat16_avx2(at, 8) : _mm256_loadu_ps(at), fold);
+            y[i] = folded(y[i], is_bfloat16 ? tare_load_bfloat16_v8(at, 8) : _mm256_loadu_ps(at), fold);
         }
     }
     TARE_UNROLL

@@ -4,6 +4,7 @@
 
 #include "base/tensor/number.h"
 #include "interpreter/kernels/conv.h"
+#include "interpreter/kernels/simd/v8.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -125,9 +126,12 @@ static void check_alone(int64_t rows, int64_t columns, int kind) {
     const struct tare_gemm_epilogue epilogue = epilogue_of(&o, kind);
     tare_epilogue_function *const run[] = {
         [TARE_CPU_PLAIN] = tare_epilogue_plain,
+#if TARE_KERNELS_V8
+        [TARE_CPU_NEON] = tare_epilogue_v8,
+        [TARE_CPU_AVX2] = tare_epilogue_v8,
+        [TARE_CPU_AVX_VNNI] = tare_epilogue_v8,
+#endif
 #if TARE_KERNELS_X86
-        [TARE_CPU_AVX2] = tare_epilogue_avx2,
-        [TARE_CPU_AVX_VNNI] = tare_epilogue_avx2,
         [TARE_CPU_AVX512] = tare_epilogue_avx512
 #endif
     };

@@ -1,42 +1,42 @@
-/* The AVX2 variant of depthwise_tiles_loop.h. */
+/* The variant of depthwise_tiles_loop.h with vectors of eight lanes. */
 #include "interpreter/kernels/conv.h"
-#include "interpreter/kernels/epilogue.h"
+#include "interpreter/kernels/epilogue_v8.h"
 
-#if TARE_KERNELS_X86
-#define TARGET TARE_TARGET_AVX2
+#if TARE_KERNELS_V8
+#define TARGET TARE_TARGET_V8
 
-typedef __m256 vec;
-typedef __m256i vec_mask;
+typedef tare_v8 vec;
+typedef tare_m8 vec_mask;
 enum { LANES = 8, COLUMNS = 4, TOGETHER = 0 };
 
 #define FUNCTION(type, name, parameters, result)                                                                       \
     TARE_ALWAYS_INLINE TARGET type name parameters {                                                                   \
         return result;                                                                                                 \
     }
-FUNCTION(vec, set_vec, (float x), _mm256_set1_ps(x))
-FUNCTION(vec, mul_vec, (vec x, vec y), _mm256_mul_ps(x, y))
-FUNCTION(vec, add_vec, (vec x, vec y), _mm256_add_ps(x, y))
-FUNCTION(vec, max_vec, (vec x, vec y), _mm256_max_ps(x, y))
-FUNCTION(vec, min_vec, (vec x, vec y), _mm256_min_ps(x, y))
-FUNCTION(vec_mask, mask_of, (int64_t channels),
-         _mm256_cmpgt_epi32(_mm256_set1_epi32((int)channels), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)))
+FUNCTION(vec, set_vec, (float x), tare_v8_set(x))
+FUNCTION(vec, mul_vec, (vec x, vec y), tare_v8_mul(x, y))
+FUNCTION(vec, add_vec, (vec x, vec y), tare_v8_add(x, y))
+FUNCTION(vec, max_vec, (vec x, vec y), tare_v8_max(x, y))
+FUNCTION(vec, min_vec, (vec x, vec y), tare_v8_min(x, y))
+FUNCTION(vec_mask, mask_of, (int64_t channels), tare_v8_first(channels))
+FUNCTION(vec, load, (const float *from, vec_mask mask, const bool whole),
+         whole ? tare_v8_load(from) : tare_v8_load_lanes(from, mask))
 #undef FUNCTION
 
-/* gcc keeps the sums in registers only with an instruction that overwrites its operand. */
 TARE_ALWAYS_INLINE TARGET vec add_product(vec sum, vec x, vec weight) {
+#if TARE_KERNELS_X86 /* gcc keeps the sums in registers only with an instruction that overwrites its operand */
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(weight));
     return sum;
-}
-
-TARE_ALWAYS_INLINE TARGET vec load(const float *from, vec_mask mask, const bool whole) {
-    return whole ? _mm256_loadu_ps(from) : _mm256_maskload_ps(from, mask);
+#else
+    return tare_v8_fma(x, weight, sum);
+#endif
 }
 
 TARE_ALWAYS_INLINE TARGET void store(float *to, vec x, vec_mask mask, const bool whole) {
     if (whole)
-        _mm256_storeu_ps(to, x);
+        tare_v8_store(to, x);
     else
-        _mm256_maskstore_ps(to, mask, x);
+        tare_v8_store_lanes(to, x, mask);
 }
 
 #include "interpreter/kernels/depthwise_tiles_loop.h"
@@ -45,23 +45,22 @@ TARE_ALWAYS_INLINE TARGET void store(float *to, vec x, vec_mask mask, const bool
 static __attribute__((noinline)) TARGET void finish_in_memory(vec s0, vec s1, vec s2, vec s3, const struct tile *tile,
                                                               int64_t line, const struct tare_gemm_epilogue *epilogue) {
     const vec sums[COLUMNS] = { s0, s1, s2, s3 };
-    const int64_t channels = __builtin_popcount((unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(tile->mask)));
+    const int64_t channels = tare_v8_lanes(tile->mask);
     float *y = tile->y + line * tile->y_line;
     TARE_UNROLL
     for (int i = 0; i < COLUMNS; i++)
-        if (i < tile->count) tare_store_avx2(y + i * tile->y_step, sums[i], tile->mask, channels);
-    tare_epilogue_avx2(epilogue, y, tile->y_step, tile->count, channels, tile->y_at + line * tile->y_line,
-                       tile->channel);
+        if (i < tile->count) tare_v8_store_first(y + i * tile->y_step, sums[i], tile->mask, channels);
+    tare_epilogue_v8(epilogue, y, tile->y_step, tile->count, channels, tile->y_at + line * tile->y_line, tile->channel);
 }
 
 TARE_ALWAYS_INLINE TARGET void finish_columns(vec sums[COLUMNS], const struct tile *tile, int64_t line,
                                               const struct tare_gemm_epilogue *epilogue, const int count) {
     const int64_t at = line * tile->y_line;
-    if (!tare_may_round_avx2(epilogue, sums, count, 1))
+    if (!tare_may_round_v8(epilogue, sums, count, 1))
         finish_in_memory(sums[0], sums[1], sums[2], sums[3], tile, line, epilogue);
     else
-        tare_epilogue_bounded_avx2(epilogue, sums, count, 1, tile->y + at, tile->y_step, tile->y_at + at, tile->channel,
-                                   tile->mask, LANES);
+        tare_epilogue_bounded_v8(epilogue, sums, count, 1, tile->y + at, tile->y_step, tile->y_at + at, tile->channel,
+                                 tile->mask, LANES);
 }
 
 /* Of eight channels, by the number of columns that are stored. A bounded epilogue has much code, so it is a function of
@@ -86,14 +85,14 @@ static __attribute__((noinline)) TARGET void finish_bounded_part(vec s0, vec s1,
     vec sums[COLUMNS] = { s0, s1, s2, s3 };
     float *y = tile->y + line * tile->y_line;
     const int64_t at = tile->y_at + line * tile->y_line;
-    const int64_t channels = __builtin_popcount((unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(tile->mask)));
-    if (!tare_may_round_avx2(epilogue, sums, COLUMNS, 1)) {
+    const int64_t channels = tare_v8_lanes(tile->mask);
+    if (!tare_may_round_v8(epilogue, sums, COLUMNS, 1)) {
         finish_in_memory(s0, s1, s2, s3, tile, line, epilogue);
         return;
     }
     for (int64_t i = 0; i < tile->count; i++)
-        tare_epilogue_bounded_avx2(epilogue, sums + i, 1, 1, y + i * tile->y_step, tile->y_step, at + i * tile->y_step,
-                                   tile->channel, tile->mask, channels);
+        tare_epilogue_bounded_v8(epilogue, sums + i, 1, 1, y + i * tile->y_step, tile->y_step, at + i * tile->y_step,
+                                 tile->channel, tile->mask, channels);
 }
 
 TARE_ALWAYS_INLINE TARGET void finish_bounded(vec sums[COLUMNS], const struct tile *tile, int line,
@@ -108,7 +107,7 @@ TARE_ALWAYS_INLINE TARGET void finish_bounded(vec sums[COLUMNS], const struct ti
         finish_bounded_part(sums[0], sums[1], sums[2], sums[3], tile, line, epilogue);
 }
 
-tare_depthwise_image_kernel *tare_depthwise_tiles_avx2(const struct tare_conv *conv) {
+tare_depthwise_image_kernel *tare_depthwise_tiles_v8(const struct tare_conv *conv) {
     return kernel_for(conv);
 }
 #endif

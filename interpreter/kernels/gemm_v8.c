@@ -1,61 +1,59 @@
-/* The AVX2 variant of the matrix product: tiles of up to 6 rows by one panel of two vectors (12 accumulators), wider
- * for few rows. */
-#include "interpreter/kernels/epilogue.h"
+/* The matrix product with vectors of eight lanes: tiles of up to 6 rows by one panel of two vectors (12 accumulators),
+ * wider for few rows. */
+#include "interpreter/kernels/epilogue_v8.h"
 
-#if TARE_KERNELS_X86
+#if TARE_KERNELS_V8
 
 enum { MAX_ROWS = 6 };
 
 /* A tile of the block: `c` is its first element, `a` its first row, `column` its first column in the block; `last` are
  * the lane masks of the last panel's two vectors. */
 typedef void tile_function(const struct tare_gemm_block *block, float *c, const float *a, int64_t column,
-                           const __m256i last[2]);
+                           const tare_m8 last[2]);
 
 /* Columns of a tile. */
-static inline TARE_TARGET_AVX2 int64_t lanes_of(const __m256i last[2], int panels) {
-    const int first = _mm256_movemask_ps(_mm256_castsi256_ps(last[0]));
-    const int second = _mm256_movemask_ps(_mm256_castsi256_ps(last[1]));
-    return (panels - 1) * 16 + __builtin_popcount((unsigned)first) + __builtin_popcount((unsigned)second);
+static inline TARE_TARGET_V8 int64_t lanes_of(const tare_m8 last[2], int panels) {
+    return (panels - 1) * 16 + tare_v8_lanes(last[0]) + tare_v8_lanes(last[1]);
 }
 
 /* Whether a bounded epilogue may round all sums. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 bool all_may_round(const struct tare_gemm_epilogue *epilogue, __m256 sum[][8],
-                                                       const int rows, const int vectors) {
+TARE_ALWAYS_INLINE TARE_TARGET_V8 bool all_may_round(const struct tare_gemm_epilogue *epilogue, tare_v8 sum[][8],
+                                                     const int rows, const int vectors) {
     bool may = true;
     if (epilogue->is_certain) return true;
     TARE_UNROLL
     for (int j = 0; j < vectors; j++)
-        may &= tare_sums_are_bounded_avx2(&sum[0][j], rows, 8);
+        may &= tare_sums_are_bounded_v8(&sum[0][j], rows, 8);
     return may;
 }
 
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *block, float *c, const float *a,
-                                              int64_t column, const __m256i last[2], const int rows, const int panels,
-                                              const bool is_bounded) {
+TARE_ALWAYS_INLINE TARE_TARGET_V8 void tile(const struct tare_gemm_block *block, float *c, const float *a,
+                                            int64_t column, const tare_m8 last[2], const int rows, const int panels,
+                                            const bool is_bounded) {
     const int vectors = panels * 2;
     const int64_t ldc = block->ldc, lda = block->lda, panel_stride = block->panel_stride;
     const float *b = block->panels + column / 16 * panel_stride;
-    __m256 sum[MAX_ROWS][8];
+    tare_v8 sum[MAX_ROWS][8];
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
         TARE_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);
-            sum[i][j] = block->accumulate ? _mm256_maskload_ps(c + i * ldc + j * 8, mask) : _mm256_setzero_ps();
+            const tare_m8 mask = j >= vectors - 2 ? last[j & 1] : tare_v8_all();
+            sum[i][j] = block->accumulate ? tare_v8_load_lanes(c + i * ldc + j * 8, mask) : tare_v8_set(0);
         }
     }
     for (int64_t s = 0; s < block->segments; s++, a += block->step) {
         for (int64_t p = 0; p < block->length; p++, b += 16) {
-            __m256 weights[8];
+            tare_v8 weights[8];
             TARE_UNROLL
             for (int j = 0; j < vectors; j++)
-                weights[j] = _mm256_loadu_ps(b + j / 2 * panel_stride + j % 2 * 8);
+                weights[j] = tare_v8_load(b + j / 2 * panel_stride + j % 2 * 8);
             TARE_UNROLL
             for (int i = 0; i < rows; i++) {
-                const __m256 x = _mm256_broadcast_ss(a + i * lda + p);
+                const tare_v8 x = tare_v8_set(a[i * lda + p]);
                 TARE_UNROLL
                 for (int j = 0; j < vectors; j++)
-                    sum[i][j] = _mm256_fmadd_ps(x, weights[j], sum[i][j]);
+                    sum[i][j] = tare_v8_fma(x, weights[j], sum[i][j]);
             }
         }
     }
@@ -63,45 +61,45 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
     if (is_bounded && all_may_round(epilogue, sum, rows, vectors)) {
         TARE_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);
-            const int count = __builtin_popcount((unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
+            const tare_m8 mask = j >= vectors - 2 ? last[j & 1] : tare_v8_all();
+            const int count = tare_v8_lanes(mask);
             if (count > 0)
-                tare_epilogue_bounded_avx2(epilogue, &sum[0][j], rows, 8, c + j * 8, ldc, c - block->c + j * 8,
-                                           column + j * 8, mask, count);
+                tare_epilogue_bounded_v8(epilogue, &sum[0][j], rows, 8, c + j * 8, ldc, c - block->c + j * 8,
+                                         column + j * 8, mask, count);
         }
         return;
     }
     if (epilogue && epilogue->scale && !is_bounded) {
         TARE_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);
+            const tare_m8 mask = j >= vectors - 2 ? last[j & 1] : tare_v8_all();
             TARE_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i][j] = tare_epilogue_scale_avx2(epilogue, sum[i][j], column + j * 8, mask);
+                sum[i][j] = tare_epilogue_scale_v8(epilogue, sum[i][j], column + j * 8, mask);
         }
     }
-    const bool is_whole = _mm256_movemask_epi8(last[1]) == -1;
+    const bool is_whole = tare_v8_lanes(last[1]) == 8;
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
         TARE_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);
+            const tare_m8 mask = j >= vectors - 2 ? last[j & 1] : tare_v8_all();
             if (epilogue && !is_bounded)
                 sum[i][j] =
-                    tare_epilogue_in_avx2(epilogue, sum[i][j], c - block->c + i * ldc + j * 8, column + j * 8, mask);
-            tare_store_avx2(c + i * ldc + j * 8, sum[i][j], mask, is_whole || j < vectors - 2 ? 8 : 0);
+                    tare_epilogue_in_v8(epilogue, sum[i][j], c - block->c + i * ldc + j * 8, column + j * 8, mask);
+            tare_v8_store_first(c + i * ldc + j * 8, sum[i][j], mask, is_whole || j < vectors - 2 ? 8 : 0);
         }
     }
-    if (is_bounded) tare_epilogue_avx2(epilogue, c, ldc, rows, lanes_of(last, panels), c - block->c, column);
+    if (is_bounded) tare_epilogue_v8(epilogue, c, ldc, rows, lanes_of(last, panels), c - block->c, column);
 }
 
 #define TILE(r, p)                                                                                                     \
-    static TARE_TARGET_AVX2 void tile_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,         \
-                                                int64_t column, const __m256i last[2]) {                               \
+    static TARE_TARGET_V8 void tile_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,           \
+                                              int64_t column, const tare_m8 last[2]) {                                 \
         tile(block, c, a, column, last, r, p, false);                                                                  \
     }                                                                                                                  \
-    static TARE_TARGET_AVX2 void bounded_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,      \
-                                                   int64_t column, const __m256i last[2]) {                            \
+    static TARE_TARGET_V8 void bounded_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,        \
+                                                 int64_t column, const tare_m8 last[2]) {                              \
         tile(block, c, a, column, last, r, p, true);                                                                   \
     }
 TILE(1, 1)
@@ -147,13 +145,13 @@ struct waiting {
 static void finish(const struct waiting *tile, const struct tare_gemm_epilogue *general,
                    const struct tare_gemm_block *block) {
     if (tile->c)
-        tare_epilogue_avx2(general, tile->c, block->ldc, tile->rows, tile->columns, tile->c - block->c, tile->column);
+        tare_epilogue_v8(general, tile->c, block->ldc, tile->rows, tile->columns, tile->c - block->c, tile->column);
 }
 
 /* Columns that tiles compute together. */
 struct column_group {
     int64_t column, columns;
-    __m256i last[2];
+    tare_m8 last[2];
     int width_log; /* log2 of the panels */
 };
 
@@ -175,7 +173,7 @@ static void run_line(const struct tare_gemm_block *block, const struct tare_gemm
     }
 }
 
-static TARE_TARGET_AVX2 void run(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general) {
+static TARE_TARGET_V8 void run(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general) {
     const int64_t rows = block->rows, n = block->n;
     struct waiting waiting = { 0 };
     const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS; /* of a line, all nearly as high */
@@ -189,7 +187,7 @@ static TARE_TARGET_AVX2 void run(const struct tare_gemm_block *block, const stru
         const int64_t columns = n - column < width ? n - column : width;
         const int64_t in_last = columns - (width - 16);
         const struct column_group group = {
-            column, columns, { tare_lanes_avx2(in_last), tare_lanes_avx2(in_last - 8) }, width_log
+            column, columns, { tare_v8_first(in_last), tare_v8_first(in_last - 8) }, width_log
         };
         for (int64_t line = 0; line < block->lines; line++)
             run_line(block, general, line, &group, tile_count, &waiting);
@@ -198,7 +196,7 @@ static TARE_TARGET_AVX2 void run(const struct tare_gemm_block *block, const stru
     if (general) finish(&waiting, general, block);
 }
 
-void tare_gemm_block_avx2(const struct tare_gemm_block *block) {
+void tare_gemm_block_v8(const struct tare_gemm_block *block) {
     const bool is_general = block->epilogue && block->epilogue->is_general && !block->epilogue->is_bounded;
     if (!is_general) {
         run(block, NULL);
