@@ -2,6 +2,7 @@
  * of the root are the variables by path, the aliased functions by alias, and "signatures". */
 #include "convert/export/objects.h"
 #include "base/map.h"
+#include "convert/export/function_spec.h"
 #include "proto/field.h"
 #include "proto/tensor_message.h"
 #include "tpu/functions.h"
@@ -338,7 +339,8 @@ static tare_status add_alias(struct builder *b, const struct tare_alias *alias) 
     const struct tare_graph *graph = tare_model_find_function(b->model, alias->function);
     const struct tare_signature *signature = b->model->n_signatures ? &b->model->signatures[0] : NULL;
     Tensorflow__SavedFunction *function;
-    size_t id;
+    char **names;
+    size_t id, n_inputs;
     if (!graph || !signature || !signature->outputs[0].edge.node) return TARE_OK;
     TARE_TRY(add_object(&id, b));
     TARE_TRY(add_child(b, 0, alias->alias, id));
@@ -350,6 +352,12 @@ static tare_status add_alias(struct builder *b, const struct tare_alias *alias) 
     if (!function->concrete_functions) return TARE_NO_MEMORY;
     function->concrete_functions[0] = text(graph->name);
     function->n_concrete_functions = 1;
+    n_inputs = graph->n_args - count_captures(graph);
+    names = TARE_NEW_ARRAY(b->arena, char *, n_inputs + 1);
+    if (!names) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < n_inputs; i++)
+        names[i] = text(graph->args[i]->name);
+    TARE_TRY(tare_function_spec_new(&function->function_spec, b->arena, names, n_inputs));
     b->saved->nodes[id]->kind_case = TENSORFLOW__SAVED_OBJECT__KIND_FUNCTION;
     b->saved->nodes[id]->function = function;
     return TARE_OK;

@@ -103,6 +103,10 @@ static void check_object(struct tare_file_validator *v, size_t id, const struct 
             if (!is_listed(concretes, object->function->concrete_functions[i]))
                 tare_file_fault(v, "object graph", "function %s has no concrete function entry",
                                 object->function->concrete_functions[i]);
+    if (object->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_FUNCTION && object->function->n_concrete_functions &&
+        (!object->function->function_spec || !object->function->function_spec->fullargspec))
+        tare_file_fault(v, "object graph", "node %zu is function %s without a function_spec", id,
+                        object->function->concrete_functions[0]);
     if (object->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_BARE_CONCRETE_FUNCTION &&
         !is_listed(concretes, object->bare_concrete_function->concrete_function_name))
         tare_file_fault(v, "object graph", "bare function %s has no entry",

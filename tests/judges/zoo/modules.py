@@ -1,7 +1,9 @@
 """Models of tf.Module and tf.function."""
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
@@ -24,6 +26,13 @@ class Layers(tf.Module):
 
 def traced(function: Callable, *specs: tf.TensorSpec) -> Callable:
     return tf.function(function, input_signature=specs)
+
+
+@model(quick=True)
+def bundled_example(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    """examples/glyphs, which tare wrote itself from weights."""
+    shutil.copytree(Path(__file__).parents[3] / "examples/glyphs/saved_model", folder, dirs_exist_ok=True)
+    return {SERVING: [{"image": random.random((1, 28, 28, 1), np.float32)} for _ in range(12)]}
 
 
 @model(quick=True)

@@ -53,7 +53,8 @@ static const char sound[] =
     "  asset_file_def { tensor_info { name: 'file:0' } filename: 'words.txt' }\n"
     "  object_graph_def {\n"
     "    nodes { children { node_id: 1 local_name: 'f' } children { node_id: 2 local_name: 'v' } user_object { } }\n"
-    "    nodes { function { concrete_functions: 'f' } }\n"
+    "    nodes { function { concrete_functions: 'f'\n"
+    "                       function_spec { fullargspec { named_tuple_value { name: 'FullArgSpec' } } } } }\n"
     "    nodes { variable { dtype: DT_FLOAT shape { dim { size: 2 } } name: 'v' } }\n"
     "    nodes { asset { asset_file_def_index: 0 } }\n"
     "    nodes { bare_concrete_function { concrete_function_name: 'f' } }\n"
@@ -223,8 +224,10 @@ static void object_graph__rules(void **state) {
     (void)state;
     EXPECT(TEXT("node_id: 2 local_name: 'v'", "node_id: 9 local_name: 'v'"), "object graph: node 0 has child 9 of 5",
            NULL);
-    EXPECT(TEXT("function { concrete_functions: 'f' }", "function { concrete_functions: 'g' }"),
+    EXPECT(TEXT("function { concrete_functions: 'f'", "function { concrete_functions: 'g'"),
            "object graph: function g has no concrete function entry", NULL);
+    EXPECT(TEXT("function_spec { fullargspec { named_tuple_value { name: 'FullArgSpec' } } }", ""),
+           "object graph: node 1 is function f without a function_spec", NULL);
     EXPECT(TEXT("concrete_function_name: 'f'", "concrete_function_name: 'g'"),
            "object graph: bare function g has no entry", NULL);
     EXPECT(
