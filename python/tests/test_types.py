@@ -53,6 +53,7 @@ OWN_EXCEPTIONS = {
         "calibration": "a parameter: a Calibration, or data for one",
         "calibration_data": "a parameter: a Calibration, or data for one",
         "explain": _CALLS + ": Comparison.layers",
+        "node_data": _CALLS + ": Comparison.to_node_data",
         "write_recipe": _CALLS + ": the arguments of the best row",
         "worst": _CALLS + ": the arguments of the best row",
     },
