@@ -443,7 +443,7 @@ def compare(
     if calibration is not None and not isinstance(calibration, Calibration):
         own = spec if is_path(calibration) else None
         with data_errors("data", "calibration"):
-            state: Any = {name: options[name] for name in ("feedback", "sequence") if name in options}
+            state: Any = {name: value for name, value in options.items() if name in ("feedback", "sequence")}
             calibration = calibrate(
                 model, calibration, signature=signature, spec=own, workers=workers, progress=progress, **state
             )

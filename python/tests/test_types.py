@@ -48,10 +48,10 @@ OWN_EXCEPTIONS = {
     "auto": {},
     "quantize": {"overwrite": _CALLS + ": Model.save"},
     "compare": {
-        "data": "a parameter: records in memory or paths",
+        "data": "the parameter calibration: a Calibration, or data for one",
+        "eval": "the parameter data: records in memory or paths",
         "input": "arrays in memory are data",
         "calibration": "a parameter: a Calibration, or data for one",
-        "calibration_data": "a parameter: a Calibration, or data for one",
         "explain": _CALLS + ": Comparison.layers",
         "node_data": _CALLS + ": Comparison.to_node_data",
         "write_recipe": _CALLS + ": the arguments of the best row",
@@ -74,7 +74,6 @@ NOT_COMPARED = {
     **dict.fromkeys(("method", "passes"), "--methods varies them"),
     "algorithm": "--algorithms varies it",
     "granularity": "--granularities varies it",
-    "eval": "--data are the records to evaluate with",
     **dict.fromkeys(("keep-variables", "overwrite", "allow-unquantized", "allow-missing-variables"), "of a model that is written"),
 }
 MISTAKES = (
