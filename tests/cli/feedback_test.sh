@@ -26,7 +26,7 @@ same sums out/z.npy "run --limit"
 # the calibration has the states: y is at most the sum of three records
 "$tare" calibrate sum --data steps.tfrecord --feedback z=y --observe all --threads 3 -o sum.calib 2>log || fail "calibrate: $(cat log)"
 grep -qF "records run in order, one at a time, and cannot be resumed (--feedback)" log || fail "calibrate does not say how it runs: $(cat log)"
-grep -qF -- "--data EVAL.tfrecord --feedback z=y" log || fail "the next command lacks the feedback: $(cat log)"
+grep -qF -- "--eval EVAL.tfrecord --feedback z=y" log || fail "the next command lacks the feedback: $(cat log)"
 "$tare" show sum.calib --json >shown || fail "show"
 grep -qE '"high": 60(\.0)?,' shown || fail "the range of y: $(cat shown)"
 "$tare" calibrate sum --input x=steps.npy --input clip=clip.npy --feedback z=y --sequence clip --observe all -o b.calib --quiet 2>log ||

@@ -51,7 +51,7 @@ for model in $models; do
         "$tare" calibrate "$data/models/$model" --signature "$signature" --data "$inputs" -o "$work/c.calib" --quiet \
             2>"$work/error" || { fail "$model, $signature: calibrate: $(tail -1 "$work/error")"; continue; }
         # The loop of the LSTM is unrolled in all rows: the float model is not estimated as one iteration.
-        [ "$model" != scisharp-lstm ] || awk -v f="$(field tpu_seconds float)" -v q="$(field tpu_seconds static)" 'BEGIN { exit !(q > 0 && f > q) }' ||
+        [ "$model" != scisharp-lstm ] || awk -v f="$(field tpu_seconds float)" -v q="$(field tpu_seconds static)" 'BEGIN { exit !(q > f / 2 && q < 2 * f) }' ||
             fail "$model: estimated $(field tpu_seconds static) s when quantized, $(field tpu_seconds float) s in float"
         original=0 # faults that the model came with are not the quantization's
         [ -n "${TARE_CHECKER:-}" ] && original=$(python3 "$TARE_CHECKER" "$data/models/$model" 2>&1 | sed -n 's/ faults$//p')
