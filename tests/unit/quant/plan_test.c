@@ -72,6 +72,7 @@ static void presets__set_what_belongs_to_them(void **state) {
     expect_options(&plan, " --method weight_only --bits 4 --granularity per_block:32");
     PLAN(&plan, "--rule", "op=Conv2D -> w8a16");
     expect_options(&plan, " --method static --rule 'op=\"Conv2D\" -> static bits=8 activation_bits=16'");
+    tare_options_free(&plan, &set);
     PLAN(&plan, "--method", "fp8_dynamic");
     expect_options(&plan, " --method dynamic --format fp8_e4m3");
     PLAN(&plan, "--rule", "op=Conv2D -> fp8");
