@@ -75,11 +75,14 @@ static void bind_requantization(struct tare_bound_expression *bound, const struc
     *bound = (struct tare_bound_expression){
         .expression = &requantization, .level = tare_cpu_level(), .elements = elements, .columns = columns, .to = b->out
     };
-    bound->operands[0] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_INT32, b->filter };
-    bound->operands[1] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_FLOAT, b->filter };
-    bound->operands[2] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_FLOAT, &zero_point };
-    bound->operands[3] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_FLOAT, &low };
-    bound->operands[4] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_FLOAT, &high };
+    bound->operands[0] =
+        (struct tare_operand){ .kind = TARE_OPERAND_VECTOR, .type = TARE_LANE_INT32, .data = b->filter };
+    bound->operands[1] =
+        (struct tare_operand){ .kind = TARE_OPERAND_VECTOR, .type = TARE_LANE_FLOAT, .data = b->filter };
+    bound->operands[2] =
+        (struct tare_operand){ .kind = TARE_OPERAND_ONE, .type = TARE_LANE_FLOAT, .data = &zero_point };
+    bound->operands[3] = (struct tare_operand){ .kind = TARE_OPERAND_ONE, .type = TARE_LANE_FLOAT, .data = &low };
+    bound->operands[4] = (struct tare_operand){ .kind = TARE_OPERAND_ONE, .type = TARE_LANE_FLOAT, .data = &high };
     if (tare_expression_bind(bound, arena) != TARE_OK) exit(1);
 }
 
