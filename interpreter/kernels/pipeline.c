@@ -24,7 +24,7 @@ bool tare_lane_is_float(enum tare_lane_type type) {
 }
 
 bool tare_stage_is_elementary(enum tare_stage_code code) {
-    return code >= TARE_STAGE_EXP && code < TARE_STAGE_EXP + TARE_ELEMENTARY_COUNT;
+    return code >= TARE_STAGE_EXP && code <= TARE_STAGE_ERFC;
 }
 
 /* ---- plain ---- */

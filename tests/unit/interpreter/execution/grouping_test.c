@@ -278,6 +278,23 @@ static void assert_runs_without(const struct tare_graph_model *model, struct tar
     tare_session_free(session);
 }
 
+/* Integers end no group: the float values of the integers of one activation are added to another one. */
+static void grouping__a_sum_with_quantized_values(void **unused) {
+    (void)unused;
+    const struct tare_shape shape = tare_shape_make(2, (int64_t)7, (int64_t)33);
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    const struct tare_edge other = mini_node(g, "Softmax", "other", 1, x);
+    struct tare_edge y = mini_node(g, "Div", "div", 2, x, mini_float(g, "scale", 0.03f));
+    y = mini_node(g, "Minimum", "low", 2, mini_float(g, "most", 127), mini_node(g, "Round", "round", 1, y));
+    y = mini_node(g, "Maximum", "high", 2, mini_float(g, "least", -128), y);
+    y = layers_cast(g, "wide", layers_cast(g, "narrow", y, TARE_DT_INT8), TARE_DT_FLOAT);
+    y = mini_node(g, "AddV2", "sum", 2, mini_node(g, "Mul", "real", 2, y, mini_float(g, "back", 0.03f)), other);
+    assert_runs_without(model, x, shape, y, "real");
+    compare(model, x, shape, y);
+}
+
 static void grouping__means_are_quantized_in_their_own_step(void **unused) {
     (void)unused;
     const struct tare_shape shape = tare_shape_make(4, (int64_t)2, (int64_t)9, (int64_t)33, (int64_t)35);
@@ -508,6 +525,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grouping__quantized_layers_at_every_level),
         cmocka_unit_test(grouping__quantization_of_floats),
+        cmocka_unit_test(grouping__a_sum_with_quantized_values),
         cmocka_unit_test(grouping__means_are_quantized_in_their_own_step),
         cmocka_unit_test(grouping__means_of_bytes),
         cmocka_unit_test(grouping__means_beside_another_reader_of_the_floats),
