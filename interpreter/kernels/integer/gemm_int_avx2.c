@@ -52,7 +52,8 @@ static __attribute__((noinline)) TARE_TARGET_AVX2 void requantize_any(const stru
 
 /* The same for float results. Adding -0 is no operation where there is no bias. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void store_reals(const struct target *to, const __m256i sum[MAX_ROWS][2], int rows,
-                                                     const bool has_addend, const bool bias_is_last) {
+                                                     const bool has_addend, const bool bias_is_last,
+                                                     const bool has_range) {
     const struct tare_igemm_output *c = &to->c;
     const struct tare_requantize *r = c->requantize;
     const struct tare_real_stage *real = &r->real;
@@ -72,24 +73,29 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void store_reals(const struct target *to, co
             if (bias_is_last) x = _mm256_add_ps(x, bias);
             x = _mm256_min_ps(high, _mm256_max_ps(low, x));
             _mm256_storeu_ps(at, x);
-            tare_range_add_avx2(&seen, x);
+            if (has_range) tare_range_add_avx2(&seen, x);
         }
     }
     tare_requantize_store_range_avx2(r, &seen);
 }
-#define STORE_REALS(name, has_addend, bias_is_last)                                                                    \
+#define STORE_REALS(name, has_addend, bias_is_last, has_range)                                                         \
     static __attribute__((noinline)) TARE_TARGET_AVX2 void name(const struct target *to,                               \
                                                                 const __m256i sum[MAX_ROWS][2], int rows) {            \
-        store_reals(to, sum, rows, has_addend, bias_is_last);                                                          \
+        store_reals(to, sum, rows, has_addend, bias_is_last, has_range);                                               \
     }
-STORE_REALS(store_plain_reals, false, false)
-STORE_REALS(store_added_reals, true, false)
-STORE_REALS(store_biased_reals, true, true)
+STORE_REALS(store_plain_reals, false, false, false)
+STORE_REALS(store_added_reals, true, false, false)
+STORE_REALS(store_biased_reals, true, true, false)
+STORE_REALS(store_plain_range, false, false, true)
+STORE_REALS(store_added_range, true, false, true)
+STORE_REALS(store_biased_range, true, true, true)
 #undef STORE_REALS
 
 static reals_function *reals_of(const struct tare_requantize *r) {
-    if (!r || !r->is_real || !r->real.range) return NULL;
-    return r->real.bias_is_last ? store_biased_reals : r->real.addend ? store_added_reals : store_plain_reals;
+    static reals_function *const functions[2][3] = { { store_plain_reals, store_added_reals, store_biased_reals },
+                                                     { store_plain_range, store_added_range, store_biased_range } };
+    if (!r || !r->is_real) return NULL;
+    return functions[r->real.range != NULL][r->real.bias_is_last ? 2 : r->real.addend ? 1 : 0];
 }
 
 /* The tile's row `row` and vector `vector` as an element of the result. Rows that do not exist repeat the last one. */
