@@ -89,6 +89,22 @@ static tare_status write_answers(const struct bench *b, struct tare_session *ses
     return status != TARE_OK || good ? status : TARE_FAIL(TARE_IO, "%s: cannot be written", b->answers);
 }
 
+/* The share of each op, in the order of its slowest node. */
+static void print_ops(const struct tare_profile_row *rows, size_t count, double total) {
+    for (size_t i = 0; i < count; i++) {
+        size_t nodes = 0;
+        double sum = 0;
+        bool is_first = true;
+        for (size_t j = 0; j < count; j++) {
+            if (strcmp(rows[i].node->op, rows[j].node->op) != 0) continue;
+            is_first = is_first && j >= i;
+            sum += (double)rows[j].nanoseconds;
+            nodes++;
+        }
+        if (is_first) printf("  %5.1f %%  %-24s %zu nodes\n", 100 * sum / total, rows[i].node->op, nodes);
+    }
+}
+
 static void print_profile(const struct tare_session *session) {
     struct tare_arena arena = { 0 };
     struct tare_profile_row *rows;
@@ -100,6 +116,7 @@ static void print_profile(const struct tare_session *session) {
     for (size_t i = 0; i < count && i < 25; i++)
         printf("  %5.1f %% %9.3f us  %-24s %s\n", 100 * (double)rows[i].nanoseconds / total,
                1e-3 * (double)rows[i].nanoseconds / (double)rows[i].calls, rows[i].node->op, rows[i].node->name);
+    print_ops(rows, count, total);
     tare_arena_free(&arena);
 }
 
