@@ -67,6 +67,41 @@ expect 1 "signature serving_default has no TPU call 1" "$tare" export quantized 
 # Exporting what was imported, and reading it again, changes nothing.
 "$tare" export "$TARE_SOURCE_DIR/tests/golden/stablehlo/mlp.mlirbc" again.mlirbc --quiet || fail "export of a module: $?"
 
+# Ops of XLA, loops and branches: JAX's values before and after (tests/golden/jax/modules.py).
+jax=$source_dir/tests/golden/jax
+python3 -c 'import numpy; numpy.save("x.npy", numpy.array([1, 2, 3], numpy.float32))'
+for name in ops_of_xla platform_branches narrow_constants; do
+    "$tare" export "$jax/$name.jaxexport" again.mlirbc --quiet 2>err || fail "export $name: $(cat err)"
+    for file in "$jax/$name.jaxexport" again.mlirbc; do
+        "$tare" run "$file" --input arg0=x.npy --output-dir found --quiet >/dev/null 2>err || fail "run $file: $(cat err)"
+        python3 - "$jax/$name.values" <<'PY' || fail "$file: other values than JAX's"
+import sys, numpy
+expected, found = numpy.loadtxt(sys.argv[1]), numpy.load("found/output_0.npy")
+assert expected.shape == found.shape, (expected.shape, found.shape)
+wrong = ~numpy.isclose(found, expected, rtol=2e-5, atol=2e-5)
+assert not wrong.any(), (numpy.flatnonzero(wrong), found[wrong], expected[wrong])
+PY
+    done
+done
+for form in scanned convolutions; do
+    "$tare" export "$jax/layers_$form.jaxexport" again.mlirbc --quiet 2>err || fail "export layers_$form: $(cat err)"
+done
+
+# Functions that are expressions in StableHLO have the values of their ops.
+python3 -c 'import numpy; numpy.save("points.npy", numpy.array([0.1, 0.3, 0.5, 0.7, 0.99, 1.2, 1.5, 2.3, 7.5, 9.1, 1e25, -0.2, -0.6, -0.99, -3.3, -8.7], numpy.float32))'
+for op in Acos Acosh Asin Asinh Atan Atanh Cosh Digamma Erf Erfc Erfinv IsInf Lgamma Sinh Tan; do
+    rm -rf op
+    "$tare" ops $op --save-model op --shape 'float[16]' >/dev/null 2>err || fail "ops $op: $(cat err)"
+    "$tare" export op op.mlirbc --quiet 2>err || fail "export $op: $(cat err)"
+    "$tare" run op --input x=points.npy --output-dir expected --quiet >/dev/null && "$tare" run op.mlirbc --input arg0=points.npy --output-dir found --quiet >/dev/null || fail "run $op: $?"
+    python3 - <<'PY' || fail "$op: other values"
+import numpy
+expected, found = numpy.load("expected/y.npy").astype(float), numpy.load("found/output_0.npy").astype(float)
+wrong = ~numpy.isclose(found, expected, rtol=4e-6, atol=3e-6, equal_nan=True)
+assert not wrong.any(), (numpy.flatnonzero(wrong), found[wrong], expected[wrong])
+PY
+done
+
 # Errors name what StableHLO does not have; nothing is written.
 expect 1 "expected 1.1.0 to 1.20.0" "$tare" export "$model" none.mlirbc --vhlo-version 0.9.0
 expect 1 "--shape picture=1,28,28,1: expected INPUT=SIZE,SIZE with an input of signature serving_default" "$tare" export "$model" none.mlirbc --shape picture=1,28,28,1

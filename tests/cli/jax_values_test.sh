@@ -7,7 +7,7 @@ helper=$TARE_TEST_HELPERS/op_model
 cd "$work" || exit 1
 "$helper" array x.npy 'float[3] 1 2 3' || fail "array"
 for values in "$modules"/*.values; do
-    case $values in */lapack_*) continue ;; esac
+    case $values in */lapack_* | */ops_of_xla.values) continue ;; esac
     name=$(basename "$values" .values)
     "$tare" run "$modules/$name.jaxexport" --input arg0=x.npy --quiet >out 2>err || fail "run $name: $(cat err)"
     [ "$(sed 's/^[^]]*\] //' out)" = "$(cat "$values")" ] || fail "$name: $(cat out), expected $(cat "$values")"

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LEAST_FOUR_BITS = 64 }; /* elements of a constant that may be 4-bit integers */
+
 static struct tare_arena *arena_of(struct tare_build *build) {
     return &build->module->arena;
 }
@@ -98,12 +100,20 @@ static struct tare_shlo_attr *new_attr(struct tare_build *build, enum tare_shlo_
     return attr;
 }
 
-tare_build_attr tare_build_int(struct tare_build *build, int64_t value) {
+static tare_build_attr integer(struct tare_build *build, int dtype, int64_t value) {
     struct tare_shlo_attr *attr = new_attr(build, TARE_SHLO_ATTR_INTEGER);
     if (!attr) return NULL;
-    attr->type = tare_build_element(build, TARE_DT_INT64);
+    attr->type = tare_build_element(build, dtype);
     attr->bits = (uint64_t)value;
     return attr->type ? attr : NULL;
+}
+
+tare_build_attr tare_build_int(struct tare_build *build, int64_t value) {
+    return integer(build, TARE_DT_INT64, value);
+}
+
+tare_build_attr tare_build_int32(struct tare_build *build, int32_t value) {
+    return integer(build, TARE_DT_INT32, (uint32_t)value);
 }
 
 tare_build_attr tare_build_bool(struct tare_build *build, bool value) {
@@ -541,7 +551,32 @@ static bool pack_bools(struct tare_build *build, struct tare_shlo_attr *attr, co
     return true;
 }
 
+/* Weights of 4 bits: TensorFlow's ops have them as int8, the TPU's matrix unit as s4, where that is what the module
+ * says.
+ */
+static bool fits_four_bits(const struct tare_tensor *tensor) {
+    const int8_t *values = TARE_CONST_DATA(int8_t, tensor);
+    if (tensor->dtype != TARE_DT_INT8 || tensor->splat || tensor->elements < LEAST_FOUR_BITS) return false;
+    for (int64_t i = 0; i < tensor->elements; i++)
+        if (values[i] < -8 || values[i] > 7) return false;
+    return true;
+}
+
+/* One element a byte, whose upper bits are 0. */
+static tare_build_value four_bits(struct tare_build *build, const struct tare_tensor *tensor) {
+    struct tare_shlo_attr *attr = new_attr(build, TARE_SHLO_ATTR_TENSOR);
+    uint8_t *codes = tare_arena_alloc(arena_of(build), (size_t)tensor->elements);
+    if (!attr || !codes) return tare_build_fail(build, TARE_NO_MEMORY);
+    for (int64_t i = 0; i < tensor->elements; i++)
+        codes[i] = TARE_CONST_DATA(uint8_t, tensor)[i] & 15;
+    attr->type = tare_build_type(build, TARE_DT_INT4, &tensor->shape);
+    attr->data = codes;
+    attr->size = (size_t)tensor->elements;
+    return attr->type ? tare_build_convert(build, constant(build, attr), TARE_DT_INT8) : NULL;
+}
+
 tare_build_value tare_build_constant(struct tare_build *build, const struct tare_tensor *tensor) {
+    if (fits_four_bits(tensor)) return four_bits(build, tensor);
     struct tare_shlo_attr *attr = new_attr(build, TARE_SHLO_ATTR_TENSOR);
     if (!attr) return NULL;
     attr->type = tare_build_type(build, tensor->dtype, &tensor->shape);
@@ -567,6 +602,12 @@ tare_build_value tare_build_splat(struct tare_build *build, int dtype, const str
         elements(build, dtype, shape, packed ? &all : one.data, count ? packed ? 1 : tare_dtype_size(dtype) : 0);
     tare_tensor_reset(&one);
     return constant(build, attr);
+}
+
+tare_build_value tare_build_number(struct tare_build *build, tare_build_value like, double number) {
+    if (!like) return NULL;
+    const struct tare_shape shape = tare_build_shape(like);
+    return tare_build_splat(build, tare_build_dtype(like), &shape, number);
 }
 
 tare_build_value tare_build_scalar(struct tare_build *build, int dtype, double number) {

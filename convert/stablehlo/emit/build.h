@@ -43,6 +43,7 @@ struct tare_shape tare_build_shape(tare_build_value value);
 /* ---- attributes ---- */
 
 tare_build_attr tare_build_int(struct tare_build *build, int64_t value); /* si64 */
+tare_build_attr tare_build_int32(struct tare_build *build, int32_t value);
 tare_build_attr tare_build_bool(struct tare_build *build, bool value);
 tare_build_attr tare_build_text(struct tare_build *build, const char *text);
 tare_build_attr tare_build_enum(struct tare_build *build, enum tare_vhlo_attr_code code, const char *name);
@@ -116,11 +117,14 @@ tare_build_value tare_build_iota(struct tare_build *build, int dtype, const stru
 
 /* ---- constants ---- */
 
-/* Borrows the elements, which must live until the module is written. */
+/* Borrows the elements, which must live until the module is written. int8 numbers that all have 4 bits are converted
+ * from s4. */
 tare_build_value tare_build_constant(struct tare_build *build, const struct tare_tensor *tensor);
 /* The number, rounded to the dtype, in every element. */
 tare_build_value tare_build_splat(struct tare_build *build, int dtype, const struct tare_shape *shape, double number);
 tare_build_value tare_build_scalar(struct tare_build *build, int dtype, double number);
+/* The number in every element of the type of `like`. */
+tare_build_value tare_build_number(struct tare_build *build, tare_build_value like, double number);
 
 /* ---- regions ---- */
 

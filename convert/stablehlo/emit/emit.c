@@ -17,7 +17,8 @@ enum { MOST_DEPTH = 100, MOST_FOLDED = 1 << 24 };
 const struct tare_emit_row *tare_emit_find(const char *op) {
     static const struct tare_emit_row *const tables[] = { tare_emit_elementwise, tare_emit_shapes,   tare_emit_indexing,
                                                           tare_emit_reductions,  tare_emit_products, tare_emit_windows,
-                                                          tare_emit_control };
+                                                          tare_emit_control,     tare_emit_xla,      tare_emit_algebra,
+                                                          tare_emit_order,       tare_emit_functions };
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const struct tare_emit_row *row = tables[i]; row->op; row++)
             if (strcmp(row->op, op) == 0) return row;
@@ -143,6 +144,10 @@ static tare_status fold(struct tare_emit *emit, const struct tare_node *node, st
     if (tare_node_is(node, "Const")) {
         const struct tare_tensor *value = tare_node_tensor(node, "value");
         if (value) tare_tensor_share(&out[0].constant, value);
+        return TARE_OK;
+    }
+    if (tare_node_is(node, "PlaceholderWithDefault") && tare_emit_in_constant(emit, node, 0)) {
+        tare_tensor_share(&out[0].constant, tare_emit_in_constant(emit, node, 0));
         return TARE_OK;
     }
     TARE_TRY(fold_shape(&folded, emit, node, out));

@@ -42,7 +42,8 @@ const struct tare_emit_row *tare_emit_find(const char *op);
 
 /* The tables; each ends with a row without op. */
 extern const struct tare_emit_row tare_emit_elementwise[], tare_emit_shapes[], tare_emit_indexing[],
-    tare_emit_reductions[], tare_emit_products[], tare_emit_windows[], tare_emit_control[];
+    tare_emit_reductions[], tare_emit_products[], tare_emit_windows[], tare_emit_control[], tare_emit_xla[],
+    tare_emit_algebra[], tare_emit_order[], tare_emit_functions[];
 
 /* Input k: its value in the module, shape, and value if it is constant (NULL: it is not). */
 tare_build_value tare_emit_in(struct tare_emit *emit, const struct tare_node *node, size_t k);
@@ -61,6 +62,16 @@ tare_status tare_emit_set(struct tare_emit *emit, const struct tare_node *node, 
  * the values. */
 tare_status tare_emit_function(tare_build_value *results, struct tare_emit *emit, const struct tare_graph *function,
                                const tare_build_value *args);
+
+/* A region with the values of a function for arguments of these types, which become the region's own. */
+tare_status tare_emit_region(struct tare_shlo_block *out, struct tare_emit *emit, const struct tare_graph *function,
+                             const struct tare_shlo_type *const *types, size_t count);
+/* The results of an op are the outputs of the node; NULL: it failed. */
+tare_status tare_emit_results(struct tare_emit *emit, const struct tare_node *node, const struct tare_shlo_op *op);
+
+/* A part of x of these sizes from the elements of `first`, a vector, on. */
+tare_build_value tare_emit_dynamic_slice(struct tare_emit *emit, tare_build_value x, tare_build_value first,
+                                         const struct tare_shape *sizes);
 
 struct tare_emit_options {
     const char *signature;     /* NULL: serving_default, or the only one */

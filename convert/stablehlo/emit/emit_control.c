@@ -15,7 +15,7 @@ static const struct tare_shlo_type **types_of(struct tare_emit *emit, const stru
     return types;
 }
 
-static tare_status set_results(struct tare_emit *emit, const struct tare_node *node, const struct tare_shlo_op *op) {
+tare_status tare_emit_results(struct tare_emit *emit, const struct tare_node *node, const struct tare_shlo_op *op) {
     for (size_t i = 0; op && i < node->n_outputs; i++)
         TARE_TRY(tare_emit_set(emit, node, i, &op->results[i]));
     return op ? TARE_OK : emit->build.status;
@@ -29,65 +29,93 @@ static tare_status region(struct tare_shlo_block *out, struct tare_emit *emit, c
     if (!results) return TARE_NO_MEMORY;
     tare_build_begin(B, &block);
     const tare_status status = tare_emit_function(results, emit, function, args);
-    tare_build_end(B, out, results, function->n_returns);
+    tare_build_end(B, out, results, status == TARE_OK ? function->n_returns : 0);
     return status;
 }
 
-static tare_status emit_if(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
-    const struct tare_graph *const branches[] = { tare_node_function(node, "then_branch"),
-                                                  tare_node_function(node, "else_branch") };
+tare_status tare_emit_region(struct tare_shlo_block *out, struct tare_emit *emit, const struct tare_graph *function,
+                             const struct tare_shlo_type *const *types, size_t count) {
+    if (!function) return TARE_FAIL(TARE_NOT_FOUND, "its function is not in the model");
+    if (function->n_args != count)
+        return TARE_FAIL(TARE_CORRUPT, "function %s has %zu arguments (expected %zu)", function->name, function->n_args,
+                         count);
+    tare_build_value *args = TARE_NEW_ARRAY(&emit->arena, tare_build_value, count + 1);
+    const tare_build_value own = tare_build_arguments(B, out, types, count);
+    if (!args) return TARE_NO_MEMORY;
+    if (!own) return emit->build.status;
+    for (size_t i = 0; i < count; i++)
+        args[i] = &own[i];
+    return region(out, emit, function, args);
+}
+
+/* Inputs of the node from `first` on. */
+static tare_build_value *inputs_from(struct tare_emit *emit, const struct tare_node *node, size_t first) {
+    tare_build_value *args = TARE_NEW_ARRAY(&emit->arena, tare_build_value, node->n_inputs + 1);
+    for (size_t i = first; args && i < node->n_inputs; i++)
+        args[i - first] = tare_emit_in(emit, node, i);
+    return args;
+}
+
+/* If or Case: `count` branches, which use the values of the block around them. */
+static tare_status emit_branches(struct tare_emit *emit, const struct tare_node *node, const char *name,
+                                 struct tare_graph *const *branches, size_t count, tare_build_value selector) {
     const struct tare_shlo_type **types = types_of(emit, node);
-    tare_build_value *args = TARE_NEW_ARRAY(&emit->arena, tare_build_value, node->n_inputs + 1),
-                     predicate = tare_emit_in(emit, node, 0);
-    struct tare_shlo_block regions[2] = { 0 };
+    const tare_build_value *args = inputs_from(emit, node, 1);
+    struct tare_shlo_block *regions = TARE_NEW_ARRAY(&emit->arena, struct tare_shlo_block, count + 1);
+    if (!types || !args || !regions) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        if (!branches[i]) return TARE_FAIL(TARE_NOT_FOUND, "a branch is not in the model");
+        TARE_TRY(region(&regions[i], emit, branches[i], args));
+    }
+    return tare_emit_results(emit, node,
+                             tare_build_op(B, &(struct tare_build_request){ .name = name,
+                                                                            .operands = &selector,
+                                                                            .n_operands = 1,
+                                                                            .results = types,
+                                                                            .n_results = node->n_outputs,
+                                                                            .regions = regions,
+                                                                            .n_regions = count }));
+}
+
+static tare_status emit_if(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
+    struct tare_graph *const branches[] = { tare_node_function(node, "then_branch"),
+                                            tare_node_function(node, "else_branch") };
+    const tare_build_value predicate = tare_emit_in(emit, node, 0);
     (void)arg;
-    if (!types || !args) return TARE_NO_MEMORY;
-    if (!branches[0] || !branches[1]) return TARE_FAIL(TARE_NOT_FOUND, "a branch is not in the model");
     if (predicate && (predicate->type->rank || tare_build_dtype(predicate) != TARE_DT_BOOL))
         return TARE_FAIL(TARE_UNSUPPORTED, "a condition that is not a scalar bool");
-    for (size_t i = 1; i < node->n_inputs; i++)
-        args[i - 1] = tare_emit_in(emit, node, i);
-    for (int i = 0; i < 2; i++)
-        TARE_TRY(region(&regions[i], emit, branches[i], args));
-    return set_results(emit, node,
-                       tare_build_op(B, &(struct tare_build_request){ .name = "if",
-                                                                      .operands = &predicate,
-                                                                      .n_operands = 1,
-                                                                      .results = types,
-                                                                      .n_results = node->n_outputs,
-                                                                      .regions = regions,
-                                                                      .n_regions = 2 }));
+    return emit_branches(emit, node, "if", branches, 2, predicate);
+}
+
+/* An index out of range chooses the last branch in both. */
+static tare_status emit_case(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
+    const struct tare_attr *named = tare_node_find_attr(node, "branches");
+    const size_t count = named && named->kind == TARE_ATTR_FUNC ? named->count : 0;
+    struct tare_graph **branches = TARE_NEW_ARRAY(&emit->arena, struct tare_graph *, count + 1);
+    (void)arg;
+    if (!branches) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        branches[i] = tare_model_function_of(node->graph->model, &named->items[i].func);
+    return emit_branches(emit, node, "case", branches, count, tare_emit_in(emit, node, 0));
 }
 
 static tare_status emit_while(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
-    const struct tare_graph *const functions[] = { tare_node_function(node, "cond"), tare_node_function(node, "body") };
     const size_t count = node->n_inputs;
     const struct tare_shlo_type **types = types_of(emit, node);
-    tare_build_value *values = TARE_NEW_ARRAY(&emit->arena, tare_build_value, count + 1),
-                     *args = TARE_NEW_ARRAY(&emit->arena, tare_build_value, count + 1);
+    const tare_build_value *values = inputs_from(emit, node, 0);
     struct tare_shlo_block regions[2] = { 0 };
     (void)arg;
-    if (!types || !values || !args) return TARE_NO_MEMORY;
-    if (!functions[0] || !functions[1]) return TARE_FAIL(TARE_NOT_FOUND, "a function of the loop is not in the model");
-    for (size_t i = 0; i < count; i++) {
-        values[i] = tare_emit_in(emit, node, i);
-        if (!values[i] || !types[i]) return emit->build.status;
-    }
-    for (int i = 0; i < 2; i++) {
-        const tare_build_value own = tare_build_arguments(B, &regions[i], types, count);
-        if (!own) return emit->build.status;
-        for (size_t k = 0; k < count; k++)
-            args[k] = &own[k];
-        TARE_TRY(region(&regions[i], emit, functions[i], args));
-    }
-    return set_results(emit, node,
-                       tare_build_op(B, &(struct tare_build_request){ .name = "while",
-                                                                      .operands = values,
-                                                                      .n_operands = count,
-                                                                      .results = types,
-                                                                      .n_results = count,
-                                                                      .regions = regions,
-                                                                      .n_regions = 2 }));
+    if (!types || !values) return TARE_NO_MEMORY;
+    TARE_TRY(tare_emit_region(&regions[0], emit, tare_node_function(node, "cond"), types, count));
+    TARE_TRY(tare_emit_region(&regions[1], emit, tare_node_function(node, "body"), types, count));
+    return tare_emit_results(emit, node,
+                             tare_build_op(B, &(struct tare_build_request){ .name = "while",
+                                                                            .operands = values,
+                                                                            .n_operands = count,
+                                                                            .results = types,
+                                                                            .n_results = count,
+                                                                            .regions = regions,
+                                                                            .n_regions = 2 }));
 }
 
 /* The callee's nodes become part of the caller. */
@@ -109,6 +137,8 @@ static tare_status emit_call(struct tare_emit *emit, const struct tare_node *nod
 const struct tare_emit_row tare_emit_control[] = {
     { "PartitionedCall", emit_call, NULL },
     { "StatefulPartitionedCall", emit_call, NULL },
+    { "Case", emit_case, NULL },
+    { "StatelessCase", emit_case, NULL },
     { "If", emit_if, NULL },
     { "StatelessIf", emit_if, NULL },
     { "While", emit_while, NULL },

@@ -62,6 +62,10 @@ static tare_status emit_slice(struct tare_emit *emit, const struct tare_node *no
     int64_t first[TARE_MAX_RANK], limit[TARE_MAX_RANK], stride[TARE_MAX_RANK];
     size_t count;
     (void)arg;
+    if (!tare_emit_in_constant(emit, node, 1)) {
+        const tare_build_value x = tare_emit_in(emit, node, 0), begin = tare_emit_in(emit, node, 1);
+        return tare_emit_set(emit, node, 0, tare_emit_dynamic_slice(emit, x, begin, &out));
+    }
     TARE_TRY(tare_emit_in_ints(first, &count, emit, node, 1));
     for (size_t i = 0; i < count; i++) {
         limit[i] = first[i] + out.dims[i];

@@ -42,10 +42,54 @@ def matrix_of_any_size(x):
     return jnp.linalg.cholesky(jnp.outer(x, x) + 4 * jnp.eye(x.shape[0])).sum(0)
 
 
+def ops_of_xla(x):
+    """Ops without a TensorFlow op of the same semantics, which `tare export` writes back."""
+    matrix = jnp.outer(x, x) + 4 * jnp.eye(3)
+    table = jnp.arange(24, dtype=jnp.float32).reshape(4, 6) * x[0]
+    index = x.astype(jnp.int32)
+    root = jnp.linalg.cholesky(matrix, upper=True)
+    pooled = jax.grad(lambda y: lax.reduce_window(y, -jnp.inf, lax.max, (2, 3), (1, 2), "SAME").sum())(table)
+    middle = lax.reduce_window(table, 4.0, lambda a, b: jnp.maximum(jnp.abs(a), jnp.abs(b)), (2, 2), (2, 2), ((0, 0), (1, 1)))
+    parts = [
+        lax.dynamic_slice(table, (index[0], index[1]), (2, 3)),
+        lax.dynamic_update_slice(table, matrix[:2], (index[1], 9)),
+        lax.pad(x, 7.0, [(1, -1, 2)]),
+        table[index, index[::-1]],
+        table.at[index].add(2.0),
+        table.at[:, index].max(5.0),
+        lax.reduce(table, (0.0), lambda a, b: jnp.maximum(jnp.abs(a), jnp.abs(b)), (1,)),
+        pooled,
+        middle,
+        jnp.sort(-table, axis=0),
+        jnp.argsort(jnp.sin(table), axis=1),
+        lax.top_k(jnp.cos(table), 2)[0],
+        lax.top_k(jnp.cos(table), 2)[1],
+        jnp.cumsum(table, axis=1),
+        lax.cumprod(table / 9 + 1, axis=0, reverse=True),
+        lax.reduce_precision(x / 3, 5, 3),
+        lax.bitcast_convert_type(x, jnp.int32) >> 20,
+        lax.population_count(index * 37),
+        jnp.abs(jnp.fft.rfft(table)),
+        jnp.fft.irfft(jnp.fft.fft(table)[:, :4]),
+        jnp.real(jnp.conj(jnp.exp(1j * table[0]))),
+        root,
+        lax.linalg.triangular_solve(jnp.tril(matrix), table[:3], left_side=True, lower=True, transpose_a=True),
+        lax.switch(index[0], [lambda y: y, lambda y: y * y, lambda y: -y], x),
+        jax.random.bits(jax.random.key(5, impl="rbg"), (3,)) >> 20,
+        jnp.isinf(1 / (x - 1)),
+        jnp.arctan(x),
+        jnp.arctan2(x, x[::-1]),
+        jax.scipy.special.erfinv(x / 4),
+        jax.scipy.special.gammaln(x + 0.5),
+    ]
+    return jnp.concatenate([part.ravel().astype(jnp.float32) for part in parts])
+
+
 OPEN = (loop_over_rows, matrix_of_any_size)
-for function in (narrow_constants, platform_branches, *OPEN):
+for function in (narrow_constants, platform_branches, ops_of_xla, *OPEN):
     shape = export.symbolic_shape("n") if function in OPEN else (3,)
-    exported = export.export(jax.jit(function), platforms=("cpu", "tpu"))(jax.ShapeDtypeStruct(shape, jnp.float32))
+    platforms = ("tpu",) if function is ops_of_xla else ("cpu", "tpu")  # on a CPU JAX calls LAPACK
+    exported = export.export(jax.jit(function), platforms=platforms)(jax.ShapeDtypeStruct(shape, jnp.float32))
     with open(os.path.join(FOLDER, function.__name__ + ".jaxexport"), "wb") as out:
         out.write(exported.serialize())
     values = np.asarray(jax.jit(function)(np.array([1, 2, 3], np.float32)))
