@@ -34,6 +34,10 @@ grep -qE '^stem +fusion +12,000 +97 % +s8 x s8 -> s32$' out || fail "an op: $(ca
 "$tare" check converted --with "$model" --chip v6e --batch 4 --top 1 >both || fail "check --with: $?"
 [ "$(grep -c '12,345 cycles' both)" = 2 ] && grep -qF "converted takes 1.00 times the cycles of $model" both || fail "check --with: $(cat both)"
 [ "$(grep -c '^stem' both)" = 2 ] || fail "--top 1: $(cat both)"
+# Variables are constants of the module.
+"$tare" convert "$model" kept --keep-variables --quiet >/dev/null || fail "convert --keep-variables: $?"
+"$tare" check kept >out && grep -qF ': 12,345 cycles' out || fail "a model with variables is not compiled: $(cat out)"
+
 "$tare" check converted --json >json || fail "check --json: $?"
 python3 - <<'PY' || fail "JSON: $(cat json)"
 import json

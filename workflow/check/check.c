@@ -2,6 +2,7 @@
 #include "workflow/check/check.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "convert/pass.h"
 #include "convert/pipeline.h"
 #include "convert/prepared.h"
 #include "convert/stablehlo/emit/emit.h"
@@ -27,17 +28,25 @@ struct check {
 
 /* ---- the model ---- */
 
+/* A module has no variables: their values are constants of it. */
+static tare_status freeze(struct tare_graph_model *model) {
+    size_t changes = 0;
+    TARE_TRY(tare_pass_prune.run(model, &changes)); /* the restore function assigns them */
+    return tare_pass_freeze.run(model, &changes);
+}
+
 static tare_status convert(struct tare_check *out, struct tare_graph_model *model) {
     struct tare_converter_options converter;
     struct tare_conversion conversion = { 0 };
     struct tare_tpu_converted existing;
     TARE_TRY(tare_tpu_detect_converted(&existing, &out->arena, model));
-    if (existing.tpu_calls) return TARE_OK;
+    if (existing.tpu_calls) return freeze(model);
     if (tare_count_batch_norms(model)) TARE_TRY(tare_pipeline_prepare(model, NULL));
     TARE_TRY(tare_converter_options_parse(&converter, &out->arena, "", 0, NULL));
     converter.automatic = true;
     converter.extent = TARE_BF16_ANALYSIS;
-    return tare_pipeline_place(&conversion, &out->arena, model, &converter, NULL);
+    TARE_TRY(tare_pipeline_place(&conversion, &out->arena, model, &converter, NULL));
+    return freeze(model);
 }
 
 /* ---- the estimate ---- */

@@ -106,7 +106,7 @@ static tare_status cut_call(const struct tare_signature **out, struct tare_arena
     if (!signature->inputs || !signature->outputs) return TARE_NO_MEMORY;
     TARE_TRY(tare_graph_infer_shapes(&shapes, arena, call->graph, NULL));
     for (size_t i = 0; i < n_inputs; i++)
-        if (!tare_edge_constant(call->inputs[i]))
+        if (!tare_edge_constant(call->inputs[i]) && tare_edge_dtype(call->inputs[i]) != TARE_DT_RESOURCE)
             TARE_TRY(cut_input(&signature->inputs[signature->n_inputs++], call, i, shapes));
     for (size_t i = 0; i < call->n_outputs; i++)
         TARE_TRY(cut_output(&signature->outputs[signature->n_outputs++], call, i));
