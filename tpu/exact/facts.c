@@ -235,6 +235,8 @@ enum rule {
     AVERAGES,
     SUMS,
     NEGATES,
+    FOLDS,
+    LIMITS,
     SUBTRACTS,
     SATURATES
 };
@@ -273,6 +275,9 @@ static enum rule rule_of(const struct tare_node *node) {
         { "Sum", SUMS },
         { "Cumsum", SUMS },
         { "Neg", NEGATES },
+        { "Abs", FOLDS },
+        { "Maximum", LIMITS },
+        { "Minimum", LIMITS },
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (strcmp(node->op, rules[i].op) == 0) return rules[i].rule;
@@ -283,7 +288,10 @@ static struct tare_value_fact of_one(enum rule rule, const struct tare_value_fac
     const float size = rms(x), dev = x->dev, both = hypotf(size, dev), n = TYPICAL_LENGTH, weight = tare_fact_weight(x);
     switch (rule) {
     case RECTIFIES:
-        return fabsf(x->mean) > 2 * dev ? *x : sized(0.4F * dev + x->mean / 2, x->spread / 2, 0.6F * dev);
+        if (x->mean > 2 * dev) return *x;
+        return x->mean < -2 * dev ? sized(0, 0, dev) : sized(0.4F * dev + x->mean / 2, x->spread / 2, 0.6F * dev);
+    case FOLDS:
+        return sized(fabsf(x->mean), x->spread, dev);
     case SQUARES:
         return sized(both * both, 2 * fabsf(x->mean) * x->spread, hypotf(2 * size * dev, 1.4F * dev * dev));
     case ROOTS:
@@ -303,6 +311,17 @@ static struct tare_value_fact of_one(enum rule rule, const struct tare_value_fac
     default:
         return sized(0, 0, 1);
     }
+}
+
+/* Maximum and Minimum with a constant c: what is left of x − c, or of c − x, is rectified. */
+static struct tare_value_fact limit(const struct tare_node *node, const struct tare_value_fact *x,
+                                    const struct tare_value_fact *c) {
+    const float sign = tare_node_is(node, "Maximum") ? 1 : -1;
+    struct tare_value_fact above = add(x, c, -1);
+    above.mean *= sign;
+    above = of_one(RECTIFIES, &above);
+    above.mean *= sign;
+    return add(&above, c, 1);
 }
 
 /* Scale and offset determine what leaves a normalization. */
@@ -330,11 +349,12 @@ static struct tare_value_fact size_of(const struct tare_value_facts *f, const st
     if (rule == SUBTRACTS && b) return add(a, b, -1);
     if (rule == MULTIPLIES && b) return multiply(a, b);
     if (rule == DIVIDES && b) return divide(a, b);
+    if (rule == LIMITS && b && a->varies != b->varies) return a->varies ? limit(node, a, b) : limit(node, b, a);
     if (rule == SQUARES && b) {
         size = add(a, b, -1);
         a = &size;
     }
-    if (rule != NO_RULE) return of_one(rule, a);
+    if (rule != NO_RULE && rule != LIMITS) return of_one(rule, a);
     if (!tare_passes_values(node)) return size;
     size = *a;
     for (size_t i = 0; i < node->n_inputs; i++)
@@ -367,12 +387,13 @@ static bool is_wild(const struct tare_value_facts *f, const struct tare_node *no
 static void find_arithmetic(struct tare_value_fact *fact, const struct tare_value_facts *f,
                             const struct tare_node *node) {
     struct tare_value_fact size = size_of(f, node);
-    bool takes_floats = false, any = false;
+    bool takes_floats = false, takes_strings = false, any = false;
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_value_fact *from = tare_value_fact(f, node->inputs[i]);
         const bool floats = carries_floats(tare_edge_dtype(node->inputs[i]));
         if (!has_flag(node, TARE_OP_SHAPE_ONLY)) fact->varies |= from->varies;
         takes_floats |= floats;
+        takes_strings |= tare_edge_dtype(node->inputs[i]) == TARE_DT_STRING;
         fact->computed |= floats && from->computed && has_float_output(node);
         fact->large |= from->large;
         if (!any && floats) {
@@ -388,8 +409,11 @@ static void find_arithmetic(struct tare_value_fact *fact, const struct tare_valu
         fact->computed = true;
     fact->varies |= (!node->n_inputs || has_flag(node, TARE_OP_STATEFUL)) && !tare_node_is(node, "NoOp") &&
                     !tare_node_is(node, "VarHandleOp");
-    fact->computed |= takes_floats && !tare_passes_values(node) && has_float_output(node);
+    /* What is read from a record or a text is an input; its floats are defaults. */
+    fact->computed |= takes_floats && !takes_strings && !tare_passes_values(node) && has_float_output(node);
     fact->wild |= is_wild(f, node);
+    /* Nothing is known about the mean of an input, nor about what a constant leaves of it. */
+    if (adds(node) && fact->varies && !fact->computed) size.mean = size.spread = 0;
     fact->mean = size.mean;
     fact->spread = size.spread;
     fact->dev = size.dev;

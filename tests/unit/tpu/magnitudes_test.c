@@ -575,10 +575,10 @@ static bool judge(uint64_t seed, int *products, int *rounded, double *worst, boo
     return least >= 30;
 }
 
-/* The aim is 30 dB for every output. The analysis reaches it in 1,787 of 1,800 networks (27.2 dB at worst; with every
- * op but products in float32, it would be all but 4); the bounds are what other networks of these kinds kept, so that a
- * kind that is no longer recognized, which costs tens of dB in many networks, fails. The networks differ between
- * compilers, which evaluate draws in other orders. */
+/* The aim is 30 dB for every output. The analysis reaches it in 1,787 of 1,800 networks (27.2 dB at worst), with
+ * 96.6 % of the products in bfloat16 (with every op but products in float32, it would be all but 4); the bounds are
+ * what other networks of these kinds kept, so that a kind that is no longer recognized, which costs tens of dB in many
+ * networks, fails. The networks differ between compilers, which evaluate draws in other orders. */
 static void outputs__keep_30_dB_of_what_varies_in_24_of_25_networks(void **state) {
     const char *text = getenv("TARE_MAGNITUDES");
     unsigned long first = 1, count = 100, failed = 0;
@@ -591,10 +591,66 @@ static void outputs__keep_30_dB_of_what_varies_in_24_of_25_networks(void **state
     printf("%lu networks: worst %.1f dB, %lu below 30 dB; %d of %d products in bfloat16 (%.1f %%)\n", count, worst,
            failed, rounded, products, 100.0 * rounded / products);
     assert_true(failed * 25 <= count && worst >= 26);
-    assert_true(rounded >= 0.93 * products);
+    assert_true(rounded >= 0.95 * products);
+}
+
+/* ---- sizes ---- */
+
+static bool is_rounded(const struct tare_graph *f, const char *product) {
+    return tare_edge_dtype((struct tare_edge){ graph_node(f, product), 0 }) == TARE_DT_BFLOAT16;
+}
+
+/* max(1 − |p − [0, 1 … 99]|, 0) of a computed p is zero nearly everywhere, however far p is from the steps. */
+static void a_hat_function__has_no_large_mean(void **state) {
+    struct net net = { .draw = 1 };
+    struct tare_bf16_kept_list kept = { 0 };
+    const struct tare_bfloat16_options options = { .kept = &kept };
+    struct tare_edge p, hat;
+    size_t changes = 0;
+    (void)state;
+    net.model = mini_model_new();
+    net.f = net.g = tare_model_add_function(net.model, "f");
+    kept.arena = &net.model->arena;
+    p = un(&net, "Tanh", dense(&net, mini_arg(net.f, "x", TARE_DT_FLOAT), WIDTH, 1));
+    hat = un(&net, "Abs", bi(&net, "Sub", p, steps(&net, 100, 0, 1, false)));
+    hat = bi(&net, "Maximum", bi(&net, "Sub", number(&net, 1), hat), number(&net, 0));
+    hat = mini_node(net.f, "MatMul", "product", 2, hat, matrix(&net, 100, WIDTH, 0.2, 1));
+    mini_return(net.f, "y", dense(&net, un(&net, "Relu", hat), WIDTH, 4));
+    mini_ok(tare_tpu_bfloat16(net.model, &net.f, 1, &options, &changes));
+    assert_true(is_rounded(net.f, "product"));
+    tare_model_free(net.model);
+}
+
+/* (parsed − 50) / 4, parsed on the CPU: a standardized input, not a computed value with a mean of −12. */
+static void a_feature_of_a_record__is_an_input(void **state) {
+    struct net net = { .draw = 1 };
+    struct tare_bf16_kept_list kept = { 0 };
+    const struct tare_bfloat16_options options = { .kept = &kept };
+    struct tare_edge feature, x;
+    struct tare_node *parse;
+    size_t changes = 0;
+    (void)state;
+    net.model = mini_model_new();
+    net.f = net.g = tare_model_add_function(net.model, "f");
+    kept.arena = &net.model->arena;
+    x = bi(&net, "RealDiv", bi(&net, "Sub", mini_arg(net.f, "x", TARE_DT_FLOAT), number(&net, 50)), number(&net, 4));
+    x = mini_node(net.f, "MatMul", "product", 2, x, matrix(&net, 4, WIDTH, 0.5, 1));
+    mini_return(net.f, "y", dense(&net, un(&net, "Relu", x), WIDTH, 4));
+    net.g = tare_model_add_function(net.model, "serve");
+    parse = mini_open(net.g, "DecodeCSV", "parse", 2, mini_arg(net.g, "records", TARE_DT_STRING), number(&net, 0));
+    mini_ok(tare_node_set_type_list(parse, "OUT_TYPE", (int[]){ TARE_DT_FLOAT }, 1));
+    feature = mini_done(parse);
+    mini_return(net.g, "y", mini_call(net.g, "PartitionedCall", "call", net.f, 1, feature));
+    mini_ok(tare_tpu_bfloat16(net.model, &net.f, 1, &options, &changes));
+    assert_true(is_rounded(net.f, "product"));
+    for (size_t i = 0; i < kept.count; i++)
+        assert_null(strstr(kept.items[i].reason, "has a large mean"));
+    tare_model_free(net.model);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(outputs__keep_30_dB_of_what_varies_in_24_of_25_networks) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(a_hat_function__has_no_large_mean),
+                                        cmocka_unit_test(a_feature_of_a_record__is_an_input),
+                                        cmocka_unit_test(outputs__keep_30_dB_of_what_varies_in_24_of_25_networks) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
