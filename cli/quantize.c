@@ -113,7 +113,8 @@ static void print_written(const struct quantize_options *options, bool converts)
 static tare_status write_model(const struct quantize_options *options, struct tare_graph_model *model,
                                const struct tare_quantized *quantized) {
     const struct tare_export_options export = { .overwrite = options->overwrite };
-    const bool quantizes = !options->how.allow_unquantized && tare_quant_plan_quantizes(&quantized->plan);
+    const bool quantizes = quantized->report.quantized > 0 && !options->how.allow_unquantized &&
+                           tare_quant_plan_quantizes(&quantized->plan);
     TARE_TRY(tare_saved_model_export(model, options->output, &export));
     TARE_TRY(tare_command_warn_of_written(options->output, options->model, model, quantizes));
     if (!options->quiet) print_written(options, !tare_saved_model_is_tf1(model));

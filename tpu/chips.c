@@ -28,6 +28,7 @@
 #define NAME(name, ...) name,
 const struct tare_tpu_chip tare_tpu_chips[TARE_TPU_CHIPS] = { CHIPS(ROW) };
 const char *const tare_tpu_chip_names[TARE_TPU_CHIPS + 1] = { CHIPS(NAME) NULL };
+const char *const tare_tpu_target_names[TARE_TPU_CHIPS + 2] = { "any", CHIPS(NAME) NULL };
 
 double tare_tpu_chip_seconds(const struct tare_tpu_chip *chip, double macs, int is_int8, double bytes) {
     const double rate = is_int8 && chip->int8_ops_second > 0 ? chip->int8_ops_second : chip->bf16_ops_second;

@@ -20,6 +20,8 @@ struct tare_tpu_chip {
 extern const struct tare_tpu_chip tare_tpu_chips[TARE_TPU_CHIPS];
 extern const char *const tare_tpu_chip_names[TARE_TPU_CHIPS + 1]; /* terminated by NULL */
 
+extern const char *const tare_tpu_target_names[TARE_TPU_CHIPS + 2]; /* the same after "any" */
+
 /* Lower bound of the time on the chip: the longer of computing at peak and moving the bytes at full bandwidth. */
 double tare_tpu_chip_seconds(const struct tare_tpu_chip *chip, double macs, int is_int8, double bytes);
 

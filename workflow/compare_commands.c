@@ -85,7 +85,7 @@ tare_status tare_workflow_compare_recipe(struct tare_strbuf *out, struct tare_co
     const struct tare_sample_options samples = samples_of(c);
     struct tare_quant_plan plan;
     TARE_TRY(recipe_plan(&plan, c, worst));
-    tare_workflow_recipe_put(out, &plan, &samples, &c->automatic, c->result.target);
+    tare_workflow_recipe_put(out, &plan, &samples, &c->automatic, c->result.target, NULL);
     return TARE_OK;
 }
 

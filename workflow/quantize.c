@@ -40,7 +40,7 @@ tare_status tare_workflow_quantize_open(struct tare_quantize_request *request, s
 
 bool tare_workflow_quantize_requested(const struct tare_quantize_request *request) {
     return tare_quant_plan_is_given(&request->plan) || request->data.count || request->calibration ||
-           request->automatic || tare_workflow_mixed_precision_requested(&request->target);
+           request->automatic || request->chip || tare_workflow_mixed_precision_requested(&request->target);
 }
 
 void tare_workflow_quantize_close(struct tare_quantize_request *request) {
@@ -189,6 +189,21 @@ static tare_status search(struct tare_quantized *out, struct tare_arena *arena,
     return search_target(out, arena, &request->target, evaluation);
 }
 
+/* Adds a rule for each layer that does not become faster on the chip of the request. */
+static tare_status choose_layers(struct tare_quantized *out, struct tare_arena *arena,
+                                 const struct tare_graph_model *model, const struct tare_quantize_request *request,
+                                 const struct tare_calibration *calibration) {
+    const struct tare_fastest_task choosing = { .model = model,
+                                                .plan = &out->plan,
+                                                .calibration = calibration,
+                                                .signature = request->signature,
+                                                .chip = request->chip - 1,
+                                                .batch = request->batch };
+    if (!request->chip || !tare_quant_plan_quantizes(&out->plan)) return TARE_OK;
+    TARE_TRY(tare_workflow_fastest(&out->fastest, arena, &choosing));
+    return tare_workflow_fastest_apply(&out->plan, arena, &out->fastest);
+}
+
 /* ---- the model ---- */
 
 /* Builds the model by the plan. */
@@ -201,9 +216,10 @@ static tare_status build(struct tare_quantized *out, struct tare_arena *arena, s
     TARE_TRY(tare_workflow_estimate_speed(&before, model));
     TARE_TRY(tare_pipeline_quantize(&out->report, arena, model, &plan, calibration));
     TARE_TRY(tare_workflow_estimate_speed(&after, model));
-    TARE_TRY(tare_workflow_warn_of_slower(&out->report, arena, before, after));
+    if (!out->fastest.chip) TARE_TRY(tare_workflow_warn_of_slower(&out->report, arena, before, after));
+    if (out->fastest.chip) TARE_TRY(tare_workflow_fastest_explain(&out->report, arena, &out->fastest));
     TARE_TRY(tare_explain(&out->layers, arena, &out->report, calibration, false));
-    if (task->request->allow_unquantized || !tare_quant_plan_quantizes(&plan)) return TARE_OK;
+    if (task->request->allow_unquantized || out->fastest.n_float || !tare_quant_plan_quantizes(&plan)) return TARE_OK;
     return tare_workflow_quantize_check(&out->report);
 }
 
@@ -218,7 +234,8 @@ static tare_status write_recipe(const struct tare_quantized *quantized, const st
     struct tare_strbuf text = { 0 };
     tare_status status;
     if (!request->write_recipe) return TARE_OK;
-    tare_workflow_recipe_put(&text, &quantized->plan, &samples, &quantized->automatic, &quantized->targeting.result);
+    tare_workflow_recipe_put(&text, &quantized->plan, &samples, &quantized->automatic, &quantized->targeting.result,
+                             &quantized->fastest);
     status = text.failed ? TARE_NO_MEMORY : tare_file_write(request->write_recipe, tare_strbuf_text(&text), text.size);
     tare_strbuf_free(&text);
     return status;
@@ -243,6 +260,7 @@ tare_status tare_workflow_quantize(struct tare_quantized *out, struct tare_arena
     TARE_CHECK(check_leakage(task, model, &evaluation));
     TARE_CHECK(search(out, arena, request, &evaluation));
     tare_variant_source_close(&source);
+    TARE_CHECK(choose_layers(out, arena, model, request, calibration));
     TARE_CHECK(build(out, arena, model, task, calibration));
     TARE_CHECK(tare_workflow_check_quality(out, arena, model, task));
     TARE_CHECK(tare_model_weight_bytes(&out->bytes, model));
@@ -272,6 +290,9 @@ void tare_workflow_quantize_log(const struct tare_log *log, const struct tare_qu
 void tare_workflow_quantize_tables(struct tare_strbuf *out, const struct tare_quantized *quantized) {
     if (quantized->automatic.method) tare_workflow_autotune_table(out, &quantized->automatic);
     if (quantized->targeting.result.points) tare_target_table(out, &quantized->targeting.result);
+    if (!quantized->fastest.chip) return;
+    tare_workflow_fastest_put(out, &quantized->fastest);
+    tare_strbuf_putc(out, '\n');
 }
 
 /* A path with a line break would end a comment. */
@@ -301,12 +322,17 @@ void tare_workflow_plan_put(struct tare_strbuf *out, const struct tare_quant_pla
 
 void tare_workflow_recipe_put(struct tare_strbuf *out, const struct tare_quant_plan *plan,
                               const struct tare_sample_options *samples, const struct tare_autotune *automatic,
-                              const struct tare_target_result *target) {
+                              const struct tare_target_result *target, const struct tare_fastest *fastest) {
     tare_strbuf_puts(out, "# tare quantize MODEL OUT");
     put_samples(out, plan, samples);
     tare_strbuf_puts(out, " --recipe FILE\n");
     if (automatic && automatic->method) tare_workflow_autotune_heading(out, automatic);
     if (target && target->points) tare_target_heading(out, target);
+    if (fastest && fastest->chip) {
+        tare_strbuf_puts(out, "# ");
+        tare_workflow_fastest_put(out, fastest);
+        tare_strbuf_putc(out, '\n');
+    }
     tare_quant_plan_write(out, plan);
 }
 

@@ -9,6 +9,7 @@
 #include "convert/prepared.h"
 #include "eval/explain.h"
 #include "workflow/autotune.h"
+#include "workflow/check/fastest.h"
 #include "workflow/mixed_precision_search.h"
 #include "workflow/requests.h"
 
@@ -51,6 +52,7 @@ struct tare_quantized {
     int64_t float_bytes, bytes;            /* of the weights, before and after */
     struct tare_autotune automatic;        /* with request->automatic; owned */
     struct tare_mixed_precision targeting; /* with a target; owned */
+    struct tare_fastest fastest;           /* for a chip; otherwise its `chip` is NULL */
 };
 
 /* Quantizes a loaded model. Without allow_unquantized, TARE_UNSUPPORTED if something was to be quantized and nothing
@@ -77,10 +79,10 @@ struct tare_sample_options {
 void tare_workflow_plan_put(struct tare_strbuf *out, const struct tare_quant_plan *plan,
                             const struct tare_sample_options *samples);
 /* Appends a recipe that builds the model: the command to use it with, as a comment, what was found by measuring
- * (NULL: nothing), likewise, and the plan. */
+ * and chosen for a chip (NULL: nothing), likewise, and the plan. */
 void tare_workflow_recipe_put(struct tare_strbuf *out, const struct tare_quant_plan *plan,
                               const struct tare_sample_options *samples, const struct tare_autotune *automatic,
-                              const struct tare_target_result *target);
+                              const struct tare_target_result *target, const struct tare_fastest *fastest);
 /* TARE_UNSUPPORTED if no op was quantized, with the reason given for most of the quantizable ops. */
 tare_status tare_workflow_quantize_check(const struct tare_quant_report *report) TARE_WARN_UNUSED;
 

@@ -75,8 +75,9 @@ def _word(name: str, value: Any) -> str:
 
 
 def option_text(options: Mapping[str, Any]) -> str:
-    """`name=value` words; None is left out, True and False are flags, lists are joined with commas."""
-    return " ".join(_word(name.replace("_", "-"), value) for name, value in options.items() if value is not None)
+    """`name=value` words; None is left out, True and False are flags, lists are joined with commas. Python's own words have an
+    underscore at their end: for_."""
+    return " ".join(_word(name.rstrip("_").replace("_", "-"), value) for name, value in options.items() if value is not None)
 
 
 def paths(values: Any) -> List[bytes]:

@@ -96,6 +96,8 @@ class QuantizeOptions(_Layers, _Target, _Feedback, total=False):
     keep_variables: bool
     write_recipe: Any
     allow_unquantized: bool
+    for_: Literal["any", "v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x", "8i", "8t"]
+    batch: int
     data: Any
     eval: Any
     spec: Any

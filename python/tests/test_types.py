@@ -1,6 +1,7 @@
 """Options and their types: those of the library are those that type checkers know, and both find mistakes."""
 
 import inspect
+import keyword
 import os
 import pathlib
 import re
@@ -22,12 +23,12 @@ PROGRAM = PACKAGE.parents[1] / "tare"
 #: Named parameters, and options with another name or none in Python.
 NAMED = {
     "quantize": {"method", "calibration", "algorithm", "granularity", "bits", "passes", "recipe"},
-    "compare": {"with", "methods", "algorithms", "label", "target", "metric", "signature", "spec", "sensitivity", "limit", "threads"},
+    "compare": {"with_", "methods", "algorithms", "label", "target", "metric", "signature", "spec", "sensitivity", "limit", "threads"},
     "calibrate": {"signature", "spec", "threads", "batch", "limit"},
     "show": {"html"},
 }
 #: Parameters whose names differ from those of the options.
-RENAMED = {"with": "others", "threads": "workers", "tpu_functions": "functions"}
+RENAMED = {"with_": "others", "threads": "workers", "tpu_functions": "functions"}
 #: Options of the commands that neither libtare nor Python has, by the reason.
 _RESULTS = "the caller has the result as an object, which it describes, writes and prints"
 _PROCESS = "the caller's own: messages, logs, libraries of ops and opened models are of the context and of tare.load"
@@ -74,7 +75,7 @@ NOT_COMPARED = {
     **dict.fromkeys(("method", "passes"), "--methods varies them"),
     "algorithm": "--algorithms varies it",
     "granularity": "--granularities varies it",
-    **dict.fromkeys(("keep-variables", "overwrite", "allow-unquantized", "allow-missing-variables"), "of a model that is written"),
+    **dict.fromkeys(("for", "keep-variables", "overwrite", "allow-unquantized", "allow-missing-variables"), "of a model that is written"),
 }
 MISTAKES = (
     'tare.compare(model, "d", methods=["dynamc"])',
@@ -94,6 +95,12 @@ CORRECT = (
 )
 
 
+def python_name(option):
+    """The name of a keyword argument: words of the language have an underscore at their end."""
+    name = option.replace("-", "_")
+    return name + "_" if keyword.iskeyword(name) else name
+
+
 class Options(Case):
     def options(self, command):
         """Names of the options of a command of the program, by its help."""
@@ -109,7 +116,7 @@ class Options(Case):
             except tare.Error as error:
                 if "unknown option" in str(error):
                     continue
-            found.add(name.replace("-", "_"))
+            found.add(python_name(name))
         return found - {"help"} - NAMED[command]
 
     def test_are_those_of_the_library(self):
@@ -140,7 +147,7 @@ class Options(Case):
         known["convert"] |= known["quantize"]  # a conversion takes what quantize returns
         for command in calls:
             with self.subTest(command):
-                options = {name.replace("-", "_") for name in self.options(command)}
+                options = {python_name(name) for name in self.options(command)}
                 missing = {name for name in options if RENAMED.get(name, name) not in known[command]}
                 own = OWN_EXCEPTIONS[command]
                 self.assertEqual(missing - set(EXCEPTIONS) - set(own), set(), "neither in Python nor an exception")

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# quantize and convert --for CHIP: the compiler decides which layers are quantized; without it the estimate does. The compiler of this
+# test says of the models, in the order float, all, estimated, by parts, what the test wants.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+cd "$work" || exit 1
+model=$glyphs/saved_model
+export TMPDIR=$work/tmp TARE_TPU_COMPILER=$work/compiler
+mkdir tmp
+"$tare" calibrate "$model" --data "$glyphs/calibration.tfrecord.gz" --limit 50 -o calib --quiet >/dev/null 2>&1 || fail "calibrate: $?"
+
+# compiler ANSWER…: JSON objects, one for each call; the last for all later ones.
+compiler() {
+    rm -f answers/* calls; mkdir -p answers
+    local n=0 answer
+    for answer; do n=$((n + 1)); echo "$answer" >answers/$n; done
+    cat >compiler <<SH
+#!/bin/sh
+cd "$work"
+echo "\$1" >>calls
+n=\$(wc -l <calls)
+[ -e answers/\$n ] || n=$n
+cat answers/\$n
+SH
+    chmod +x compiler
+}
+says() { # says CYCLES [NODE CYCLES]…
+    local cycles=$1 ops=""
+    shift
+    while [ $# -gt 0 ]; do
+        ops="$ops${ops:+, }{\"node\": \"$1\", \"op\": \"fusion\", \"cycles\": $2, \"products\": []}"
+        shift 2
+    done
+    echo "{\"ok\": true, \"compiler\": \"fake 1\", \"cycles\": $cycles, \"products\": {}, \"memory\": {}, \"ops\": [$ops]}"
+}
+chosen() { "$tare" quantize "$model" out --calibration calib --for v6e --batch 32 --overwrite --write-recipe recipe "$@" >printed 2>&1 || fail "quantize $*: $? $(cat printed)"; }
+
+# All layers: a rule for none.
+compiler "$(says 100)" "$(says 70)" "$(says 80)"
+chosen
+grep -qF 'v6e, batches of 32, by fake 1: 7 of 7 layers quantized, 70 cycles (all 70, none 100)' printed && grep -q '^7 of 12 ' printed || fail "all: $(cat printed)"
+grep -qF -- '-> float' recipe && fail "all: $(cat recipe)"
+[ "$(sort -u calls)" = v6e ] || fail "the compiler got the chips $(sort -u calls)"
+
+# None: the model is written in float, without --allow-unquantized, and each layer has the reason.
+compiler "$(says 100)" "$(says 120)" "$(says 110)"
+chosen
+grep -qF '0 of 7 layers quantized, 100 cycles (all 120, none 100)' printed && grep -q '^0 of 12 ' printed || fail "none: $(cat printed)"
+[ "$(grep -c 'it does not become faster on a Cloud TPU v6e in batches of 32' printed)" = 2 ] || fail "reasons: $(cat printed)"
+[ -e out/saved_model.pb ] && [ "$(grep -c -- '-> float' recipe)" = 7 ] || fail "none: $(cat recipe)"
+"$tare" quantize "$model" again --calibration calib --recipe recipe --allow-unquantized >printed 2>&1 && grep -q '^0 of 12 ' printed || fail "the recipe: $(cat printed)"
+
+# The layers that are faster by the compiler's ops: a layer has those that are named after it or after what was made for it.
+compiler "$(says 100 stem_conv 50 block2_pointwise 10 logits 20)" "$(says 110 stem_conv/XlaConvV2 55 block2_pointwise/XlaConvV2 4 block2_pointwise/quantize/cast 3 logits 19)" "$(says 90)"
+chosen
+grep -qF '2 of 7 layers quantized, 90 cycles (all 110, none 100)' printed || fail "by parts: $(cat printed)"
+[ "$(wc -l <calls)" -ge 3 ] || fail "by parts: $(wc -l <calls) calls"
+python3 - <<'PY' || fail "by parts: $(cat recipe)"
+rules = [line.split('"')[1] for line in open("recipe") if "-> float" in line]
+assert "stem_conv" in rules and "block2_pointwise" not in rules and "logits" not in rules, rules
+PY
+
+# What the compiler rejects is not chosen.
+compiler "$(says 100)" '{"ok": false, "compiler": "fake 1", "error": "no"}' "$(says 120)"
+chosen
+grep -qF '0 of 7 layers quantized, 100 cycles (all nan, none 100)' printed || fail "rejected: $(cat printed)"
+
+# Without the compiler: the estimate, which is called one; a chip without integer units gains nothing.
+export TARE_TPU_COMPILER=$work/none
+chosen
+grep -qE 'v6e, batches of 32, by the estimate \(the command of TARE_TPU_COMPILER does not exist\): 0 of 7 layers quantized, [0-9.]+ µs \(all [0-9.]+, none [0-9.]+\)' printed || fail "estimated: $(cat printed)"
+"$tare" convert "$model" tpu --calibration calib --for v6e --quiet >/dev/null 2>printed || fail "convert: $(cat printed)"
+"$tare" inspect tpu >inspected || fail "inspect: $?"
+grep -q XlaConvV2 inspected && fail "convert: $(cat inspected)"
+
+expect 2 "--batch" "$tare" quantize "$model" out --calibration calib --batch 32 --overwrite
+expect 2 "v9" "$tare" quantize "$model" out --calibration calib --for v9 --overwrite
+[ -z "$(ls tmp)" ] || fail "left behind: $(ls tmp)"
+finish
