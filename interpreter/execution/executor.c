@@ -150,9 +150,9 @@ static void drop_after(struct tare_exec_frame *frame, const struct tare_step *st
 
 /* A group runs in the place of its last step. */
 static tare_status run_group(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
-                             struct tare_step_group *group) {
+                             struct tare_step_group *group, int last) {
     bool done;
-    TARE_TRY(tare_group_run(session, plan, frame, group, &done));
+    TARE_TRY(tare_group_run(session, plan, frame, group, last, &done));
     frame->keeps_values |= !done;
     for (int i = 0; !done && group->range && i < 2; i++)
         frame->computed[group->range->steps[i]] = false;
@@ -164,18 +164,23 @@ static tare_status run_group(struct tare_session *session, const struct tare_pla
     return TARE_OK;
 }
 
-/* The group that runs in the place of a step, unless a mixed tiling has computed it or does so now. */
+/* The group that runs in the place of a step, unless a mixed tiling or the previous group has computed it or a mixed
+ * tiling does so now. */
 static tare_status run_sink(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
-                            int s) {
+                            int s, int last) {
     const struct tare_step *step = &plan->steps[s];
     bool done = false;
     if (step->mixed && frame->computed[s]) {
         tare_mixed_mark(plan, frame, step->mixed, false);
         return TARE_OK;
     }
+    if (step->group->is_next && frame->computed[s]) {
+        frame->computed[s] = false;
+        return TARE_OK;
+    }
     if (step->mixed && step->mixed->product->sink == s)
         TARE_TRY(tare_mixed_run(session, plan, frame, step->mixed, &done));
-    return done ? TARE_OK : run_group(session, plan, frame, step->group);
+    return done ? TARE_OK : run_group(session, plan, frame, step->group, last);
 }
 
 static bool is_quiet(const struct tare_plan *plan, const struct tare_exec_frame *frame, size_t step) {
@@ -197,7 +202,7 @@ static tare_status run_range(struct tare_session *session, const struct tare_pla
         if (step->scalars) TARE_TRY(tare_scalars_run(plan, frame, step->scalars));
         const bool is_needed = !step->flattens || step->observed || !tare_range_is_known(frame, step->flattens);
         if (step->group && step->group->active) {
-            if (step->group->sink == (int)s) TARE_TRY(run_sink(session, plan, frame, (int)s));
+            if (step->group->sink == (int)s) TARE_TRY(run_sink(session, plan, frame, (int)s, (int)last));
         } else if (!frame->dead[s] && !frame->computed[s] && is_needed) {
             frame->keeps_values |= step->flattens && !plan->may_have[step->first_output];
             TARE_TRY(run_step(session, plan, frame, step));

@@ -17,9 +17,11 @@ struct group_run {
     const struct tare_plan *plan;
     struct tare_exec_frame *frame;
     const struct tare_step_group *group;
-    struct tare_tensor output;
+    struct tare_tensor output; /* not made where only `next` uses the result */
     struct tare_group_binding *binding;
     struct tare_buffer_pool *pool;
+    struct group_run *next; /* takes the result block by block; NULL: none */
+    char *block;            /* of a result that is not made */
 };
 
 static int64_t last_dim(const struct tare_shape *shape) {
@@ -295,9 +297,9 @@ static tare_status make_output(struct group_run *run) {
     return TARE_OK;
 }
 
-/* Binds the group's operands for a result of `shape` and creates the result, if they fit. */
-static tare_status bind_group(struct group_run *run, const struct tare_shape *shape, struct tare_buffer_pool *pool,
-                              bool *fits) {
+/* Binds the group's operands for a result of `shape`, if they fit. */
+static tare_status bind_values(struct group_run *run, const struct tare_shape *shape, struct tare_buffer_pool *pool,
+                               bool *fits) {
     *fits = false;
     run->binding = binding_of(run);
     if (!run->binding) return TARE_NO_MEMORY;
@@ -307,15 +309,52 @@ static tare_status bind_group(struct group_run *run, const struct tare_shape *sh
     run->pool = pool;
     set_bounds(run);
     if (run->group->range) tare_value_range_begin(&run->binding->range);
-    return make_output(run);
+    return TARE_OK;
+}
+
+/* Binds the next group to the blocks of a result of `shape`; there is none if its operands do not fit. */
+static tare_status bind_next(struct group_run *run, const struct tare_shape *shape) {
+    struct tare_tensor *slot = &run->frame->slots[run->group->output];
+    bool fits;
+    *slot = (struct tare_tensor){ .dtype = run->group->output_dtype, .shape = *shape, .data = run->block };
+    tare_status status = tare_shape_elements(&slot->elements, shape);
+    if (status == TARE_OK) status = bind_values(run->next, shape, run->pool, &fits);
+    *slot = (struct tare_tensor){ 0 };
+    if (status == TARE_OK && fits) return make_output(run->next);
+    run->next = NULL;
+    return status;
+}
+
+/* Binds the group and the next one for a result of `shape` and creates their results, if the group's operands fit. */
+static tare_status bind_group(struct group_run *run, const struct tare_shape *shape, struct tare_buffer_pool *pool,
+                              bool *fits) {
+    *fits = false;
+    TARE_TRY(bind_values(run, shape, pool, fits));
+    if (*fits && run->next) TARE_TRY(bind_next(run, shape));
+    return *fits && (!run->next || run->group->is_stored) ? make_output(run) : TARE_OK;
 }
 
 static tare_status begin(struct tare_consumer *consumer, struct tare_kernel *kernel, const struct tare_shape *shape,
                          bool *accepted) {
     struct group_run *run = (struct group_run *)consumer;
     TARE_TRY(bind_group(run, shape, kernel->pool, accepted));
-    consumer->requantize = *accepted && run->binding->requantizes ? &run->binding->requantize : NULL;
+    const bool requantizes = *accepted && !run->next && run->binding->requantizes;
+    consumer->requantize = requantizes ? &run->binding->requantize : NULL;
     return TARE_OK;
+}
+
+/* Elements [first, first + count) of the result and of that of the next group. `values`: those of the product; NULL:
+ * none. */
+static void run_blocks(struct group_run *run, const void *values, int64_t first, int64_t count) {
+    struct tare_bound_expression *bound = &run->binding->bound;
+    const int64_t size = (int64_t)tare_lane_size(bound->expression->from), end = first + count;
+    const int64_t to_size = (int64_t)tare_lane_size(bound->expression->to);
+    for (int64_t at = first, n; at < end; at += n) {
+        char *block = run->output.dtype ? (char *)run->output.data + at * to_size : run->block;
+        n = end - at < TARE_EXPRESSION_BLOCK ? end - at : TARE_EXPRESSION_BLOCK;
+        tare_expression_run_to(bound, block, !values ? NULL : (const char *)values + (at - first) * size, at, n);
+        tare_expression_run(&run->next->binding->bound, block, at, n);
+    }
 }
 
 /* A kernel that passes sums instead of requantizing them stores the result. */
@@ -326,7 +365,15 @@ static void take(struct tare_consumer *consumer, void *values, int64_t first, in
         tare_requantize_bind(&run->binding->requantize, &run->binding->bound);
     }
     run->binding->takes_sums = true;
-    tare_expression_run(&run->binding->bound, values, first, count);
+    if (run->next)
+        run_blocks(run, values, first, count);
+    else
+        tare_expression_run(&run->binding->bound, values, first, count);
+}
+
+static void drop_outputs(struct group_run *run) {
+    if (run->output.dtype) tare_tensor_reset(&run->output);
+    if (run->next && run->next->output.dtype) tare_tensor_reset(&run->next->output);
 }
 
 /* Runs the product, whose input 0 is `input` instead of its own; NULL: its own. */
@@ -339,7 +386,7 @@ static tare_status run_product_on(struct tare_session *session, struct tare_exec
     if (input) frame->last_use[0] = NULL;
     status = tare_step_run(session, product, frame, frame->slots + product->first_output, NULL, &run->consumer);
     tare_step_ungather(frame, product);
-    if (status != TARE_OK && run->output.dtype) tare_tensor_reset(&run->output);
+    if (status != TARE_OK) drop_outputs(run);
     return status;
 }
 
@@ -373,9 +420,14 @@ static tare_status run_elements(struct tare_session *session, struct tare_exec_f
         tare_plan_value(run->plan, frame, run->group->values[run->group->expression.branches[0].source]);
     const int64_t start = session->options.profile ? tare_clock_ns() : 0;
     tare_status status = bind_group(run, &source->shape, session->pool, &run->consumer.accepted);
-    if (status == TARE_OK && run->consumer.accepted)
+    if (status == TARE_OK && run->consumer.accepted && run->next)
+        run_blocks(run, NULL, 0, run->binding->bound.elements);
+    else if (status == TARE_OK && run->consumer.accepted)
         status = tare_group_run_parts(session, frame, &run->binding->bound);
-    if (status != TARE_OK) return tare_exec_locate(session, run->plan->steps[run->group->sink].node, status);
+    if (status != TARE_OK) {
+        drop_outputs(run);
+        return tare_exec_locate(session, run->plan->steps[run->group->sink].node, status);
+    }
     if (!session->options.profile || !run->consumer.accepted) return TARE_OK;
     const int64_t elapsed = tare_clock_ns() - start;
     state->calls++;
@@ -384,20 +436,34 @@ static tare_status run_elements(struct tare_session *session, struct tare_exec_f
     return TARE_OK;
 }
 
+/* Stores the result and shows it to the observer. */
+static tare_status end_group(struct tare_session *session, struct tare_exec_frame *frame, const struct group_run *run) {
+    const struct tare_step_group *group = run->group;
+    const struct tare_step *sink = &run->plan->steps[group->sink];
+    frame->slots[group->output] = run->output;
+    if (group->range && group->range->active)
+        TARE_TRY(tare_range_set(run->plan, frame, group->range, &run->output.shape, &run->binding->range));
+    return sink->observed ? tare_step_show(session, sink, &frame->slots[group->output]) : TARE_OK;
+}
+
 tare_status tare_group_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
-                           struct tare_step_group *group, bool *done) {
-    struct group_run run = {
-        .consumer = { .begin = begin, .take = take }, .plan = plan, .frame = frame, .group = group
-    };
-    const struct tare_step *sink = &plan->steps[group->sink];
+                           struct tare_step_group *group, int last, bool *done) {
+    _Alignas(64) char block[TARE_EXPRESSION_BLOCK * sizeof(float)];
+    struct group_run next = { .plan = plan, .frame = frame, .group = group->next };
+    struct group_run run = { .consumer = { .begin = begin, .take = take },
+                             .plan = plan,
+                             .frame = frame,
+                             .group = group,
+                             .next = group->runs_next && group->next->sink <= last ? &next : NULL,
+                             .block = block };
     *done = false;
     TARE_TRY(group->product >= 0 ? run_product(session, frame, &run) : run_elements(session, frame, &run));
     if (!run.consumer.accepted) return TARE_OK;
     *done = true;
-    frame->slots[group->output] = run.output;
-    if (group->range && group->range->active)
-        TARE_TRY(tare_range_set(plan, frame, group->range, &run.output.shape, &run.binding->range));
-    return sink->observed ? tare_step_show(session, sink, &frame->slots[group->output]) : TARE_OK;
+    TARE_TRY(end_group(session, frame, &run));
+    if (!run.next) return TARE_OK;
+    frame->computed[group->next->sink] = true; /* until its place */
+    return end_group(session, frame, &next);
 }
 
 tare_status tare_group_run_on(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,

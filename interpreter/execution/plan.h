@@ -80,6 +80,11 @@ struct tare_step_group {
     int sink; /* the last of all: the group runs in its place */
     int output; /* slot of the result */
     int output_dtype;
+    /* A group whose source is the result: it runs with this one, on each block of the result; NULL: none. */
+    struct tare_step_group *next;
+    bool runs_next;                /* the present observer and number of threads permit it */
+    bool is_next;                  /* of another group */
+    bool is_stored;                /* the result is made although `next` runs on its blocks: other steps use it, too */
     struct tare_step_range *range; /* of the result; NULL: none */
     /* Of the tensor that a group without product begins with, set before the group runs; NULL: none. */
     const struct tare_step_range *source_range;
@@ -285,12 +290,15 @@ bool tare_shape_checks_begin(const struct tare_session *session, struct tare_pla
 /* Finds the mixed tilings, after the groups; selects them after fusions and groups. */
 tare_status tare_plan_find_mixed(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
 void tare_plan_select_mixed(const struct tare_session *session, const struct tare_plan *plan);
+/* Finds the groups that run with the one before them, after the mixed tilings; selects them after the groups. */
+tare_status tare_plan_find_next_groups(struct tare_plan *plan, const struct tare_plan_uses *uses,
+                                       struct tare_arena *scratch);
+void tare_plan_select_next_groups(const struct tare_session *session, const struct tare_plan *plan);
 /* Finds the sections, after the lifetimes of the slots are known. */
 tare_status tare_plan_find_sections(struct tare_plan *plan, struct tare_arena *arena, struct tare_arena *scratch);
 void tare_plan_select_sections(const struct tare_session *session, const struct tare_plan *plan);
 /* The lane type of a dtype; TARE_LANE_NONE: expressions do not support it. */
 enum tare_lane_type tare_plan_lane_of(int dtype);
-/* The step in whose place a step may run: the last of its group, or itself. */
 /* Finds the ranges, before the groups; tare_plan_join_ranges finds the groups that compute or read their tensors. */
 tare_status tare_plan_find_ranges(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
                                   struct tare_arena *scratch);
@@ -303,9 +311,8 @@ tare_status tare_plan_find_scalars(struct tare_plan *plan, const struct tare_pla
                                    struct tare_arena *scratch);
 void tare_plan_select_scalars(const struct tare_session *session, const struct tare_plan *plan);
 void tare_plan_select_ranges(const struct tare_session *session, const struct tare_plan *plan);
+/* The step in whose place a step may run: the last of its group, or itself. */
 int tare_plan_runs_at(const struct tare_plan *plan, int step);
-/* The step in whose place a step may run for the last time. */
-int tare_plan_runs_until(const struct tare_plan *plan, int step);
 /* Part of tare_plan_select_quiet: the slots that have no values if the kernels apply the fusions, and the steps that
  * are computed with the first one of their fusion. If a kernel does not apply it, the run keeps values. */
 void tare_plan_mark_fused(const struct tare_plan *plan);

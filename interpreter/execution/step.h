@@ -18,10 +18,11 @@ tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan
 /* Gathers a step's inputs into frame->inputs. tare_step_ungather releases the values that were read from references. */
 tare_status tare_step_gather(const struct tare_plan *plan, struct tare_exec_frame *frame, const struct tare_step *step);
 void tare_step_ungather(struct tare_exec_frame *frame, const struct tare_step *step);
-/* Runs an active group. *done is false if the operands do not fit an expression: the product has then run, if the
- * group has one, and the other steps must run one by one. */
+/* Runs an active group, and the next one if its place is not after step `last`: then it is marked in frame->computed
+ * until its place. *done is false if the operands do not fit an expression: the product has then run, if the group has
+ * one, and the other steps must run one by one. */
 tare_status tare_group_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
-                           struct tare_step_group *group, bool *done);
+                           struct tare_step_group *group, int last, bool *done);
 /* Runs the product of a group on `input` instead of its own input 0. *result: that of the group, or of the product
  * alone if the operands do not fit an expression. */
 tare_status tare_group_run_on(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,

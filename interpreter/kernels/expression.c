@@ -253,13 +253,23 @@ static const void *spread_lanes(const struct tare_bound_expression *bound, int a
     return lanes;
 }
 
+/* Elements from `first` on of an array. `values`: those of the main pipeline's source, which other operands may be. */
+static const void *array_elements(const struct tare_bound_expression *bound, int at, const void *values,
+                                  int64_t first) {
+    const struct tare_operand *operand = &bound->operands[at];
+    const int source = bound->expression->branches[0].source;
+    return values && source >= 0 && operand->data == bound->operands[source].data ? values : element(operand, first);
+}
+
 /* The lanes of a block of an operand of rows or an array that no branch computes. */
-static const void *array_lanes(const struct tare_bound_expression *bound, int at, int64_t first, int64_t count) {
+static const void *array_lanes(const struct tare_bound_expression *bound, int at, const void *values, int64_t first,
+                               int64_t count) {
     const struct tare_operand *operand = &bound->operands[at];
     if (operand->kind != TARE_OPERAND_ARRAY) return spread_lanes(bound, at, first, count);
     const struct tare_pipeline widening = { .from = operand->type, .to = TARE_LANE_INT32 };
-    if (tare_lane_size(operand->type) == LANE && count >= UNIT) return element(operand, first);
-    run_pipeline(bound, &widening, bound->buffers[at], element(operand, first), count);
+    const void *from = array_elements(bound, at, values, first);
+    if (tare_lane_size(operand->type) == LANE && count >= UNIT) return from;
+    run_pipeline(bound, &widening, bound->buffers[at], from, count);
     return bound->buffers[at];
 }
 
@@ -274,31 +284,40 @@ static void run_branch(struct tare_bound_expression *bound, int b, void *to, con
         if (stage->tag < 0) continue;
         if (bound->vectors[stage->tag]) stage->operand = bound->vectors[stage->tag] + first % bound->columns * LANE;
         if (bound->buffers[stage->tag] && !expression->branch_of[stage->tag])
-            stage->operand = array_lanes(bound, stage->tag, first, count);
+            stage->operand = array_lanes(bound, stage->tag, values, first, count);
     }
-    if (!values)
-        values = is_spread(bound, &expression->branches[b]) ? spread_lanes(bound, source, first, count)
-                                                            : element(&bound->operands[source], first);
-    run_pipeline(bound, pipeline, to, values, count);
+    const void *from = values;
+    if (b > 0 || !values)
+        from = is_spread(bound, &expression->branches[b]) ? spread_lanes(bound, source, first, count)
+                                                          : array_elements(bound, source, values, first);
+    run_pipeline(bound, pipeline, to, from, count);
 }
 
 /* The branches above 0 first: their results are operands. */
-static void run_block(struct tare_bound_expression *bound, const void *values, int64_t first, int64_t count) {
+static void run_block(struct tare_bound_expression *bound, void *to, const void *values, int64_t first, int64_t count) {
     const struct tare_expression *expression = bound->expression;
     for (int at = 0; at < expression->n_operands; at++) {
         const int b = expression->branch_of[at];
-        if (b > 0) run_branch(bound, b, bound->buffers[at], NULL, first, count);
+        if (b > 0) run_branch(bound, b, bound->buffers[at], values, first, count);
     }
-    run_branch(bound, 0, (char *)bound->to + first * (int64_t)tare_lane_size(expression->to), values, first, count);
+    run_branch(bound, 0, to, values, first, count);
 }
 
 void tare_expression_run(struct tare_bound_expression *bound, const void *values, int64_t first, int64_t count) {
+    const int64_t size = (int64_t)tare_lane_size(bound->expression->to);
+    tare_expression_run_to(bound, (char *)bound->to + first * size, values, first, count);
+}
+
+void tare_expression_run_to(struct tare_bound_expression *bound, void *to, const void *values, int64_t first,
+                            int64_t count) {
     const int64_t size = (int64_t)tare_lane_size(bound->expression->from), end = first + count;
+    const int64_t to_size = (int64_t)tare_lane_size(bound->expression->to);
     if (!bound->is_repeated) repeat_vectors(bound);
     for (int64_t at = first; at < end;) {
         int64_t piece = end - at < BLOCK || bound->is_uniform ? end - at : BLOCK;
         if (piece > UNIT) piece -= piece % UNIT;
-        run_block(bound, !values ? NULL : (const char *)values + (at - first) * size, at, piece);
+        run_block(bound, (char *)to + (at - first) * to_size,
+                  !values ? NULL : (const char *)values + (at - first) * size, at, piece);
         at += piece;
     }
 }

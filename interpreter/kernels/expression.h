@@ -75,7 +75,11 @@ void tare_expression_rebind(struct tare_bound_expression *bound);
 struct tare_bound_expression *tare_expression_copy(struct tare_bound_expression *bound, struct tare_value_range *range,
                                                    struct tare_arena *arena);
 /* Computes elements [first, first + count) of the result. `values`: those elements of the product, which may be
- * overwritten, or of the main pipeline's source, instead of the operand's; NULL: the source is an operand. */
+ * overwritten, or of the main pipeline's source, instead of those of this operand and of all with the same array; NULL:
+ * the source is an operand. */
 void tare_expression_run(struct tare_bound_expression *bound, const void *values, int64_t first, int64_t count);
+/* The same, with the results at `to` instead of those elements of bound->to. */
+void tare_expression_run_to(struct tare_bound_expression *bound, void *to, const void *values, int64_t first,
+                            int64_t count);
 
 #endif
