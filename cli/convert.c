@@ -14,6 +14,7 @@
 #include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/quant_report.h"
+#include "convert/origin.h"
 #include "convert/saved_model.h"
 #include "convert/stablehlo/keep.h"
 #include "workflow/convert_report.h"
@@ -171,9 +172,14 @@ static tare_status write_report(const char *path, const struct tare_converted *c
 
 /* A model that was quantized before is not what to compare with. */
 static void print_written(const struct tare_log *log, const struct convert_options *options, bool is_float) {
-    const char *reference = options->float_model ? options->float_model : is_float ? options->input : "FLOAT_MODEL";
+    char *origin = is_float ? NULL : tare_origin_of(options->input);
+    const char *reference = options->float_model ? options->float_model
+                            : is_float           ? options->input
+                            : origin             ? origin
+                                                 : "FLOAT_MODEL";
     tare_note(log, "wrote %s", options->output);
     tare_hint(log, "compare", reference, "--with", options->output, "--eval", "EVAL.tfrecord", NULL);
+    tare_free(origin);
 }
 
 /* On standard error: what was found by measuring, also after a failure, and the result for each op. */

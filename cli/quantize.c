@@ -106,7 +106,7 @@ static void print_written(const struct quantize_options *options, bool converts)
     tare_note(&log, "wrote %s", options->output);
     if (!converts) return;
     tare_hint_name(&output, options->output, "_tpu");
-    if (output) tare_hint(&log, "convert", options->output, output, "--float", options->model, NULL);
+    if (output) tare_hint(&log, "convert", options->output, output, NULL);
     tare_free(output);
 }
 

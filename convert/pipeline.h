@@ -72,6 +72,8 @@ size_t tare_conversion_changes(const struct tare_conversion *conversion, const c
 size_t tare_pipeline_counts(struct tare_pass_count out[static TARE_PIPELINE_STEPS],
                             const struct tare_conversion *conversion, const struct tare_pass_count *prepared);
 
+/* Whether the model has functions that a TPU could run; a TensorFlow 1 model has none and cannot be converted. */
+bool tare_pipeline_can_place(const struct tare_graph_model *model);
 /* Memory that the functions of the options need in the current model; to compare before and after quantization. */
 tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena *arena,
                                  const struct tare_graph_model *model, const struct tare_converter_options *options);

@@ -42,8 +42,12 @@ static struct tare_graph **graphs_of(struct tare_arena *arena, const struct tare
 }
 
 /* A TensorFlow 1 model has no functions to place, no aliases, and no functions that must be kept. */
+bool tare_pipeline_can_place(const struct tare_graph_model *model) {
+    return model->n_functions && !tare_saved_model_is_tf1(model);
+}
+
 static tare_status refuse_tf1(const struct tare_graph_model *model, const struct tare_converter_options *options) {
-    if (!places_functions(options) || (model->n_functions && !tare_saved_model_is_tf1(model))) return TARE_OK;
+    if (!places_functions(options) || tare_pipeline_can_place(model)) return TARE_OK;
     return TARE_FAIL(
         TARE_UNSUPPORTED,
         "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to "

@@ -128,7 +128,7 @@ static tare_status decide(struct tare_auto_job *job, const struct tare_compare_j
         return TARE_FAIL(TARE_NOT_FOUND, "no model is recommended, so that nothing is written (see %s)", job->report);
     job->plan = row->plan ? tare_arena_strdup(&job->arena, row->plan) : NULL;
     job->answers = tare_arena_strdup(&job->arena, row->answers);
-    job->uses_samples = row->plan && strstr(row->convert, " --data ");
+    job->uses_samples = row->plan && strstr(row->quantize ? row->quantize : row->convert, " --data ");
     return job->answers && (job->plan || !row->plan) ? TARE_OK : TARE_NO_MEMORY;
 }
 

@@ -10,10 +10,12 @@
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
+#include "convert/origin.h"
 #include "convert/saved_model.h"
 #include "eval/measure.h"
 #include "eval/model_inputs.h"
 #include "eval/report/node_data.h"
+#include "quant/fake_quant.h"
 #include "workflow/calibrate.h"
 
 #include <string.h>
@@ -164,19 +166,34 @@ static tare_status note_warnings(struct tare_compare_job *c, const struct tare_q
     return row->n_warnings == report->n_warnings ? TARE_OK : TARE_NO_MEMORY;
 }
 
+/* A variant that quantizes nothing is float again, and no command builds it. */
+static tare_status check_quantized(bool *skipped, struct tare_compare_job *c, const struct tare_variant *variant,
+                                   const struct tare_quant_report *report) {
+    *skipped = false;
+    if (!tare_quant_plan_quantizes(&variant->plan)) return TARE_OK;
+    const tare_status status = tare_workflow_quantize_check(report);
+    if (status != TARE_UNSUPPORTED) return status;
+    *skipped = true;
+    TARE_TRY(tare_workflow_compare_skip(c, variant, tare_error_text()));
+    tare_error_clear();
+    return TARE_OK;
+}
+
 static tare_status compare_variant(struct tare_compare_job *c, const struct tare_variant *variant) {
     struct tare_variant warning = *variant;
     struct tare_graph_model *model;
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };
+    bool skipped = false;
     tare_status status;
     warning.plan.warns = true;
     warning.plan.quiet = c->task->quiet;
     warning.plan.threads = c->evaluation.threads;
     status = tare_variant_source_make(&model, &report, &arena, &c->source, &warning, c->evaluation.calibration);
     if (status == TARE_OK) {
-        status = add_row(c, model, variant, &report);
-        if (status == TARE_OK) status = note_warnings(c, &report);
+        status = check_quantized(&skipped, c, variant, &report);
+        if (status == TARE_OK && !skipped) status = add_row(c, model, variant, &report);
+        if (status == TARE_OK && !skipped) status = note_warnings(c, &report);
         if (status == TARE_OK) status = explain(c, variant, &report);
         tare_model_free(model);
     }
@@ -214,6 +231,16 @@ tare_status tare_workflow_compare_check_keys(const struct tare_compare_job *c, c
     TARE_TRY(tare_feedback_check(c->task->feedback, readers.signature));
     TARE_TRY(tare_workflow_check_array_names(c->task->data, c->task->n_data, &readers));
     return tare_workflow_check_label(&c->evaluation);
+}
+
+/* "float" in the results is the model that was given, which should be one. */
+static void warn_of_quantized(const struct tare_compare_job *c) {
+    char *origin;
+    if (!tare_quant_has_integer_weights(c->loaded)) return;
+    origin = tare_origin_of(c->task->model);
+    tare_warn(c->task->log, "'%s' is quantized: the others are compared with it, not with the float model (%s%s)",
+              c->task->model, origin ? "made from " : "expected the model that it was made from", origin ? origin : "");
+    tare_free(origin);
 }
 
 /* Looks for records that the calibration has seen. */
@@ -290,6 +317,8 @@ static tare_status compare_all(struct tare_compare_job *c) {
     tare_status status;
     TARE_TRY(
         tare_saved_model_load(&c->loaded, c->task->model, &(struct tare_saved_model_options){ .ops = c->task->ops }));
+    c->can_convert = tare_pipeline_can_place(c->loaded);
+    warn_of_quantized(c);
     TARE_TRY(tare_workflow_compare_check_keys(c, c->loaded));
     TARE_TRY(calibrate(c));
     TARE_TRY(check_leakage(c));

@@ -49,6 +49,7 @@ struct tare_compare_job {
     struct tare_autotune automatic;        /* if requested; its row is the last */
     struct tare_mixed_precision targeting; /* if a target is requested; of the first quantizing variant */
     struct tare_graph_model *loaded;       /* the model without preparation, until its row is finished */
+    bool can_convert;                      /* it can be converted for the TPU */
     struct tare_variant_source source;     /* of the variants */
     struct tare_record_store records;      /* decoded once for all models, if they fit into memory */
     struct tare_evaluation evaluation;     /* its calibration is NULL if no variant needs one */

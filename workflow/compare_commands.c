@@ -51,6 +51,7 @@ tare_status tare_workflow_compare_commands(struct tare_comparison_row *row, stru
         tare_workflow_plan_put(&text, &variant->plan, &samples);
         TARE_TRY(take(&row->quantize, &c->result.arena, &text));
     }
+    if (!c->can_convert) return TARE_OK;
     begin_output(&text, c, "convert");
     if (quantizes) tare_workflow_plan_put(&text, &variant->plan, &samples);
     if (!quantizes && !variant->bfloat16)

@@ -1,7 +1,9 @@
 /* tare inspect as JSON; docs/json.md lists the keys. */
+#include "base/alloc.h"
 #include "eval/report/json_text.h"
 #include "workflow/inspection.h"
 #include "convert/functions.h"
+#include "convert/origin.h"
 #include "convert/saved_model.h"
 #include "tpu/suggest.h"
 
@@ -249,10 +251,13 @@ static tare_status add_model(json_t *root, const struct tare_graph_model *model,
                              const struct inspect_options *options) {
     struct tare_saved_model_info info;
     struct inspect_ops ops = { 0 };
+    char *origin = tare_origin_of(model->path);
     tare_status status = inspect_ops_count(&ops, model, options->signature);
     tare_saved_model_info(&info, model);
     set(root, "path", text_json(model->path));
     set(root, "format", text_json(info.format));
+    if (origin) set(root, "made_from", text_json(origin));
+    tare_free(origin);
     set(root, "tensorflow_version", text_json(info.tensorflow_version));
     set(root, "tags", text_json(model->tags ? model->tags : info.tags));
     set(root, "tf1", json_boolean(info.is_tf1));

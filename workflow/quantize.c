@@ -220,7 +220,9 @@ static tare_status build(struct tare_quantized *out, struct tare_arena *arena, s
     if (out->fastest.chip) TARE_TRY(tare_workflow_fastest_explain(&out->report, arena, &out->fastest));
     TARE_TRY(tare_explain(&out->layers, arena, &out->report, calibration, false));
     if (task->request->allow_unquantized || out->fastest.n_float || !tare_quant_plan_quantizes(&plan)) return TARE_OK;
-    return tare_workflow_quantize_check(&out->report);
+    const tare_status status = tare_workflow_quantize_check(&out->report);
+    if (status != TARE_UNSUPPORTED) return status;
+    return TARE_FAIL(status, "%s (--allow-unquantized accepts this)", tare_error_text());
 }
 
 static tare_status write_recipe(const struct tare_quantized *quantized, const struct tare_quantize_request *request) {
@@ -367,13 +369,8 @@ static tare_status main_reason(struct reason *out, const struct tare_quant_repor
 tare_status tare_workflow_quantize_check(const struct tare_quant_report *report) {
     struct reason reason = { .text = "unknown" };
     if (report->quantized) return TARE_OK;
-    if (!report->count)
-        return TARE_FAIL(TARE_UNSUPPORTED,
-                         "nothing was quantized: the model has no quantizable op (--allow-unquantized accepts this)");
+    if (!report->count) return TARE_FAIL(TARE_UNSUPPORTED, "nothing was quantized: the model has no quantizable op");
     TARE_TRY(main_reason(&reason, report));
-    return TARE_FAIL(
-        TARE_UNSUPPORTED,
-        "none of %zu quantizable ops was quantized; reason for %zu of them: %s (--allow-unquantized accepts "
-        "this)",
-        report->count, reason.count, reason.text);
+    return TARE_FAIL(TARE_UNSUPPORTED, "none of %zu quantizable ops was quantized; reason for %zu of them: %s",
+                     report->count, reason.count, reason.text);
 }

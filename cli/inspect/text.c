@@ -4,6 +4,7 @@
 #include "cli/log.h"
 #include "cli/output/visible_output.h"
 #include "convert/functions.h"
+#include "convert/origin.h"
 #include "convert/saved_model.h"
 #include "workflow/inspection.h"
 
@@ -50,12 +51,19 @@ static double megabytes(size_t bytes) {
     return (double)bytes / 1e6;
 }
 
+static void print_origin(const char *path) {
+    char *origin = tare_origin_of(path);
+    if (origin) tare_print_line("  made from   ", origin);
+    tare_free(origin);
+}
+
 static void print_heading(const struct tare_graph_model *model) {
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
     tare_print_line("", model->path);
     printf("  format      %s%s, %.2f MB%s\n", strcmp(info.format, "mlirbc") == 0 ? "" : "saved_model.", info.format,
            megabytes(info.file_size), info.is_tf1 ? ", TensorFlow 1 style (no object graph)" : "");
+    print_origin(model->path);
     printf("  TensorFlow  %s\n",
            info.tensorflow_version && *info.tensorflow_version ? info.tensorflow_version : "unknown");
     printf("  tags        %s%s%s%s\n", info.tags && *info.tags ? info.tags : "(none)",
@@ -194,7 +202,10 @@ static void print_next(const struct tare_graph_model *model, const struct inspec
     char *output;
     if (!model->n_signatures || ops->n_missing) return;
     if (ops->tpu_calls) {
-        tare_hint(&log, "compare", "FLOAT_MODEL", "--with", model->path, "--data", "EVAL.tfrecord", NULL);
+        output = tare_origin_of(model->path);
+        tare_hint(&log, "compare", output ? output : "FLOAT_MODEL", "--with", model->path, "--data", "EVAL.tfrecord",
+                  NULL);
+        tare_free(output);
         return;
     }
     tare_hint_name(&output, model->path, ops->quantizable ? ".spec" : "_tpu");

@@ -3,6 +3,7 @@
 #include "base/output.h"
 #include "convert/export/export.h"
 #include "convert/export/meta.h"
+#include "convert/origin.h"
 #include "convert/pass.h"
 #include "convert/validation/validate.h"
 #include "convert/source.h"
@@ -158,13 +159,15 @@ static tare_status copy_folder(const struct exporter *e, const char *directory, 
 }
 
 static tare_status write_directory(struct exporter *e, const struct tare_export_options *options,
-                                   const char *directory) {
+                                   const struct tare_output_dir *output) {
+    const char *directory = output->temporary;
     Tensorflow__SavedModel *message;
     TARE_TRY(make_message(&message, e));
     TARE_TRY(write_message(message, directory));
     if (has_checkpoint(e)) TARE_TRY(write_checkpoint(e, directory));
     TARE_TRY(copy_folder(e, directory, "assets"));
     TARE_TRY(copy_folder(e, directory, "assets.extra"));
+    if (e->source) TARE_TRY(tare_origin_write(directory, output->path, e->source->path));
     return options && options->extra ? options->extra(options->extra_arg, directory) : TARE_OK;
 }
 
@@ -238,7 +241,7 @@ tare_status tare_saved_model_export(const struct tare_graph_model *model, const 
     TARE_CHECK(tare_output_dir_begin(&output, out_path, &rules));
     TARE_CHECK(prepare(&e, model));
     TARE_CHECK(check_names(e.model));
-    TARE_CHECK(write_directory(&e, options, output.temporary));
+    TARE_CHECK(write_directory(&e, options, &output));
     TARE_CHECK(check_written(&e, output.temporary));
     status = tare_output_dir_commit(&output);
 done:

@@ -47,7 +47,19 @@ grep -q "cannot compile" log && fail "TPU ops are listed as incompatible: $(cat 
 
 # What was quantized before it was converted is not called float.
 "$tare" convert weights weights_tpu 2>log >/dev/null || fail "convert: $(cat log)"
-grep -qxF 'tare: next: tare compare FLOAT_MODEL --with weights_tpu --eval EVAL.tfrecord' log || fail "the quantized model is taken for float: $(cat log)"
+[ "$(tail -n 1 log)" = "tare: next: tare compare $(realpath --relative-to=. "$model") --with weights_tpu --eval EVAL.tfrecord" ] ||
+    fail "the recorded float model is not named: $(cat log)"
+"$tare" inspect weights_tpu >log || fail "inspect: $?"
+grep -qxF "  made from   $(realpath --relative-to=. "$model")" log || fail "inspect: no float model: $(cat log)"
+"$tare" compare weights --with weights_tpu "${data[@]}" --limit 5 >log 2>&1 || fail "compare with a quantized model: $?"
+grep -q "^tare: warning: 'weights' is quantized: .* (made from $(realpath --relative-to=. "$model"))\$" log || fail "no warning: $(cat log)"
+mkdir moved && cp -r weights moved/ && rm moved/weights/assets.extra/tare_made_from
+"$tare" convert moved/weights moved_tpu 2>log >/dev/null || fail "convert: $(cat log)"
+[ "$(tail -n 1 log)" = 'tare: next: tare compare FLOAT_MODEL --with moved_tpu --eval EVAL.tfrecord' ] ||
+    fail "a quantized model without a record is taken for float: $(cat log)"
+cp -r weights moved/again && echo ../nowhere >moved/again/assets.extra/tare_made_from
+"$tare" inspect moved/again >log || fail "inspect: $?"
+grep -q 'made from' log && fail "a model that is not there: $(cat log)"
 "$tare" convert weights weights_tpu --float "$model" --overwrite 2>log >/dev/null || fail "convert --float: $(cat log)"
 grep -qxF "tare: next: tare compare $model --with weights_tpu --eval EVAL.tfrecord" log || fail "the float model is not named: $(cat log)"
 
