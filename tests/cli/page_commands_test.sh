@@ -101,6 +101,6 @@ page() {
 page README.md 6 --skip "tare check" # which needs the TPU compiler
 page docs/getting-started.md 20
 page docs/recipes.md 25
-page docs/quantization.md 7
+page docs/quantization.md 7 --skip "--for" # which needs the TPU compiler
 page docs/converter.md 4
 finish

@@ -1,4 +1,4 @@
-/* half_plus_two on the TPU, node by node: docs/converted-models.md compares this form with that of a real serving graph. */
+/* half_plus_two on the TPU, node by node: docs/converted-models.md compares this form with that of a serving graph. */
 #include "tpu/placement.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"
