@@ -151,10 +151,27 @@ static tare_status index_slots(struct tare_observed *observed) {
     return TARE_OK;
 }
 
-/* Arguments are observed before the nodes of their function, in their order. */
+/* Arguments are observed before the nodes of their function, integers before floats. */
 static bool is_known_before(const struct tare_observed_counter *counter, const struct tare_observed_slot *slot) {
-    if (!tare_node_is_arg(counter->node) || counter->node->graph != slot->node->graph) return false;
-    return !tare_node_is_arg(slot->node) || counter->node->position < slot->node->position;
+    for (size_t i = 0; i < counter->n_terms; i++)
+        if (!tare_node_is_arg(counter->terms[i].arg) || counter->terms[i].arg->graph != slot->node->graph) return false;
+    return counter->n_terms > 0;
+}
+
+/* The values that the counter may have: the greatest divisor of its factors apart. */
+static void set_step(struct tare_observed_counter *counter) {
+    int64_t step = 0;
+    for (size_t i = 0; i < counter->n_terms; i++) {
+        int64_t a = step, b = llabs(counter->terms[i].factor);
+        while (b) {
+            const int64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        step = a;
+    }
+    counter->step = step ? step : 1;
+    counter->least = ((counter->offset % counter->step) + counter->step) % counter->step;
 }
 
 static tare_status add_entries(struct tare_observed *observed) {
@@ -167,11 +184,12 @@ static tare_status add_entries(struct tare_observed *observed) {
         const struct tare_observed_slot slot = observed->slots[i];
         if (!observed->counter(observed->accepts_arg, slot.node, slot.output, counter) ||
             !is_known_before(counter, &slot)) {
-            counter->node = NULL;
+            counter->n_terms = 0;
             continue;
         }
+        set_step(counter);
         counter->first = (int64_t)observed->n_slots;
-        for (int64_t entry = 0; entry < counter->count; entry++) {
+        for (int64_t entry = counter->least; entry < counter->count; entry += counter->step) {
             if (!TARE_GROW(observed->slots, observed->n_slots, observed->slots_capacity)) return TARE_NO_MEMORY;
             observed->slots[observed->n_slots++] = (struct tare_observed_slot){ slot.node, slot.output, entry };
         }
@@ -213,9 +231,10 @@ ptrdiff_t tare_observed_find(const struct tare_observed *observed, const struct 
     return -1;
 }
 
-bool tare_observed_counts(const struct tare_observed *observed, const struct tare_node *node, size_t output) {
+bool tare_observed_counts(const struct tare_observed *observed, const struct tare_node *node) {
     if (!observed->counter || !tare_node_is_arg(node)) return false;
     for (size_t i = 0; i < observed->n_counters; i++)
-        if (observed->counters[i].node == node && observed->counters[i].output == output) return true;
+        for (size_t k = 0; k < observed->counters[i].n_terms; k++)
+            if (observed->counters[i].terms[k].arg == node) return true;
     return false;
 }

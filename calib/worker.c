@@ -17,19 +17,33 @@ void tare_worker_plan_free(struct tare_worker_plan *plan) {
 static bool accepts(void *arg, const struct tare_node *node, size_t output) {
     const struct tare_worker *worker = arg;
     const struct tare_observed *observed = worker->plan->observed;
-    return tare_observed_find(observed, node, output) >= 0 || tare_observed_counts(observed, node, output);
+    return tare_observed_find(observed, node, output) >= 0 || tare_observed_counts(observed, node);
 }
 
-/* The value of a counter holds for the tensors of its function until the next one. */
-static void note_counter(struct tare_worker *worker, const struct tare_node *node, size_t output,
-                         const struct tare_tensor *value) {
+enum { UNKNOWN = -1 };
+
+/* The values of a counter's terms hold for the tensors of its function until the next ones. */
+static void note_counter(struct tare_worker *worker, const struct tare_node *node, const struct tare_tensor *value) {
     const struct tare_observed *observed = worker->plan->observed;
-    for (size_t i = 0; i < observed->n_counters; i++) {
-        const struct tare_observed_counter *counter = &observed->counters[i];
-        if (counter->node != node || counter->output != output) continue;
-        const int64_t entry = value->elements == 1 ? tare_tensor_get_i64(value, 0) : -1;
-        worker->entries[i] = entry < counter->count ? entry : -1;
+    for (size_t i = 0; i < observed->n_counters; i++)
+        for (size_t k = 0; k < observed->counters[i].n_terms; k++) {
+            const struct tare_counter_term *term = &observed->counters[i].terms[k];
+            if (term->arg == node)
+                worker->numbers[i * TARE_COUNTER_TERMS + k] =
+                    term->element < value->elements ? tare_tensor_get_i64(value, term->element) : UNKNOWN;
+        }
+}
+
+/* The current value of a slot's counter; below 0: it has none. */
+static int64_t entry_of(const struct tare_worker *worker, size_t slot) {
+    const struct tare_observed_counter *counter = &worker->plan->observed->counters[slot];
+    const int64_t *numbers = &worker->numbers[slot * TARE_COUNTER_TERMS];
+    int64_t entry = counter->offset;
+    for (size_t k = 0; k < counter->n_terms; k++) {
+        if (numbers[k] < 0 || numbers[k] > INT32_MAX) return UNKNOWN;
+        entry += counter->terms[k].factor * numbers[k];
     }
+    return counter->n_terms && entry >= 0 && entry < counter->count ? entry : UNKNOWN;
 }
 
 static tare_status add(struct tare_worker *worker, size_t slot, const struct tare_tensor *value,
@@ -43,10 +57,10 @@ static tare_status add(struct tare_worker *worker, size_t slot, const struct tar
 static tare_status observe(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
     struct tare_worker *worker = arg;
     ptrdiff_t slot = tare_observed_find(worker->plan->observed, node, output);
-    if (slot < 0 && tare_dtype_is_integer(value->dtype)) note_counter(worker, node, output, value);
+    if (slot < 0 && tare_dtype_is_integer(value->dtype)) note_counter(worker, node, value);
     if (slot < 0 || !tare_dtype_is_floating(value->dtype)) return TARE_OK;
     const struct tare_observed_counter *counter = &worker->plan->observed->counters[slot];
-    const int64_t entry = counter->node ? worker->entries[slot] : -1;
+    const int64_t entry = entry_of(worker, (size_t)slot);
     if (worker->plan->hessians) return tare_hessians_observe(worker->plan->hessians, node, output, entry, value);
     enum tare_batch_layout layout = TARE_BATCH_SPLIT;
     if (worker->count > 1) {
@@ -56,7 +70,8 @@ static tare_status observe(void *arg, const struct tare_node *node, size_t outpu
         tare_shape_probe_note(worker->probe, (size_t)slot, &value->shape);
     }
     tare_status status = add(worker, (size_t)slot, value, layout);
-    if (status == TARE_OK && entry >= 0) status = add(worker, (size_t)(counter->first + entry), value, layout);
+    if (status == TARE_OK && entry >= 0)
+        status = add(worker, (size_t)(counter->first + entry / counter->step), value, layout);
     return tare_error_prefix(status, "%s '%s' output %zu", node->op, node->name, output);
 }
 
@@ -82,11 +97,11 @@ tare_status tare_worker_init(struct tare_worker *worker, const struct tare_worke
     worker->joined = tare_calloc(plan->edges.n_feeds + 1, sizeof *worker->joined);
     worker->results = tare_calloc(plan->edges.n_outputs + 1, sizeof *worker->results);
     worker->places = tare_calloc(room, sizeof *worker->places);
-    worker->entries = tare_calloc(observed->n_counters + 1, sizeof *worker->entries);
-    for (size_t i = 0; worker->entries && i < observed->n_counters; i++)
-        worker->entries[i] = -1;
+    worker->numbers = tare_calloc((observed->n_counters + 1) * TARE_COUNTER_TERMS, sizeof *worker->numbers);
+    for (size_t i = 0; worker->numbers && i < observed->n_counters * TARE_COUNTER_TERMS; i++)
+        worker->numbers[i] = UNKNOWN;
     if (!worker->tally || !worker->pool || !worker->reached || !worker->runs || !worker->sides || !worker->side_runs ||
-        !worker->joined || !worker->results || !worker->places || !worker->entries)
+        !worker->joined || !worker->results || !worker->places || !worker->numbers)
         return TARE_NO_MEMORY;
     TARE_TRY(tare_session_new(&worker->session, plan->model, NULL));
     tare_session_observe(worker->session, observe, accepts, worker);
@@ -108,7 +123,7 @@ void tare_worker_free(struct tare_worker *worker) {
     tare_free(worker->joined);
     tare_free(worker->results);
     tare_free(worker->places);
-    tare_free(worker->entries);
+    tare_free(worker->numbers);
     *worker = (struct tare_worker){ 0 };
 }
 

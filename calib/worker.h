@@ -39,7 +39,7 @@ struct tare_worker {
     struct tare_tensor *joined, *results;
     struct tare_buffer_pool *pool; /* of the joined ones */
     struct tare_place *places;     /* of the current records */
-    int64_t *entries;              /* by slot with a counter: its current value; below 0: none */
+    int64_t *numbers;              /* by slot and term of its counter: the current value; below 0: none */
     size_t room, count;
     struct tare_shape_probe *probe; /* receives the shapes of observed tensors during a batch check; NULL otherwise */
 };

@@ -32,6 +32,9 @@ extern const struct tare_pass tare_pass_split_callers;
 extern const struct tare_pass tare_pass_localize_constants;
 /* The same for reads of variables that stay variables. */
 extern const struct tare_pass tare_pass_localize_variables;
+/* Moves choices from stacks of weights (lax.scan) to the products that use them, into called functions and inner loops.
+ */
+extern const struct tare_pass tare_pass_localize_choices;
 /* Replaces the bodies of annotated composite functions (convert/composites/composites.h). */
 extern const struct tare_pass tare_pass_fuse_composites;
 /* Turns the batch groups of convolutions into feature groups, which quantization knows. */

@@ -129,7 +129,14 @@ static tare_status view_matrix(struct tare_quantized_weight *view, const struct 
         view->n_scales = whole->n_scales / layer->product.batches;
         view->scales = whole->scales + matrix * view->n_scales;
     }
-    return tare_tensor_share_rows(&view->values, &whole->values, matrix, 1);
+    /* the matrices of a stack with several axes that choose are one after another */
+    struct tare_tensor stack = { 0 };
+    const struct tare_shape shape =
+        tare_shape_make(2, layer->product.batches, whole->values.elements / layer->product.batches);
+    TARE_TRY(tare_tensor_share_as(&stack, &whole->values, &shape));
+    const tare_status status = tare_tensor_share_rows(&view->values, &stack, matrix, 1);
+    tare_tensor_reset(&stack);
+    return status;
 }
 
 /* Rounds the columns of each group of a matrix with the group's Hessian. */

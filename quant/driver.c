@@ -272,7 +272,6 @@ static tare_status add_edge(struct tare_edge_list *list, struct tare_map *noted,
 static void add_counters(struct tare_edge_list *list, const struct tare_quant_layer *layer) {
     struct tare_quant_counter counter = { .edge = layer->input };
     if (!layer->loop || !tare_quant_find_counter(&counter.counter, layer->loop)) return;
-    counter.count = layer->loop->count;
     list->counters[list->n_counters++] = counter;
     if (layer->weight) return;
     counter.edge = layer->second;

@@ -2,6 +2,7 @@
 #ifndef TARE_QUANT_REWRITE_H
 #define TARE_QUANT_REWRITE_H
 
+#include "calib/observed.h"
 #include "graph/model.h"
 #include "quant/pass.h"
 #include "quant/plan.h"
@@ -75,8 +76,8 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
 
 /* The edges that calibration must observe for any plan: inputs and outputs of all quantizable layers. */
 struct tare_quant_counter {
-    struct tare_edge edge, counter; /* the counter is an argument of the edge's function */
-    int64_t count;                  /* of its values, from 0 */
+    struct tare_edge edge;
+    struct tare_observed_counter counter; /* of arguments of the edge's function */
 };
 struct tare_edge_list {
     struct tare_edge *edges;

@@ -78,9 +78,7 @@ static bool counter_of(void *arg, const struct tare_node *node, size_t output, s
     for (size_t i = 0; i < c->n_counters; i++) {
         const struct tare_quant_counter *found = &c->counters[i];
         if (found->edge.node != node || (size_t)found->edge.index != output) continue;
-        *counter = (struct tare_observed_counter){ .node = found->counter.node,
-                                                   .output = (size_t)found->counter.index,
-                                                   .count = found->count };
+        *counter = found->counter;
         return true;
     }
     return false;

@@ -93,13 +93,15 @@ static tare_status ask_for_fed(struct tare_session *session, struct tare_plan *p
 }
 
 /* Fed values are observed like the outputs of nodes: an argument or a fed placeholder may be the input of a
- * convolution, and integers such as a mask the input of a block that is trained. */
+ * convolution, and integers such as a mask the input of a block that is trained. Integers come first: the number of an
+ * iteration, which the statistics of other arguments belong to. */
 tare_status tare_plan_observe_fed(struct tare_session *session, struct tare_plan *plan, const struct tare_edge *edges,
                                   const struct tare_tensor *values, size_t count) {
     if (!session->observe) return TARE_OK;
     TARE_TRY(ask_for_fed(session, plan, edges, count));
-    for (size_t i = 0; i < count; i++)
-        if (plan->fed_wanted[i])
-            TARE_TRY(session->observe(session->observe_arg, edges[i].node, (size_t)edges[i].index, &values[i]));
+    for (int floats = 0; floats < 2; floats++)
+        for (size_t i = 0; i < count; i++)
+            if (plan->fed_wanted[i] && tare_dtype_is_integer(values[i].dtype) != floats)
+                TARE_TRY(session->observe(session->observe_arg, edges[i].node, (size_t)edges[i].index, &values[i]));
     return TARE_OK;
 }

@@ -11,9 +11,14 @@
 /* ---- loops ---- */
 
 static bool same_counter(const struct tare_quant_selection *a, const struct tare_quant_selection *b) {
-    struct tare_edge x, y;
-    return a && b && a->count == b->count && tare_quant_find_counter(&x, a) && tare_quant_find_counter(&y, b) &&
-           tare_edge_equal(x, y);
+    struct tare_observed_counter x, y;
+    if (!a || !b || a->count != b->count || !tare_quant_find_counter(&x, a) || !tare_quant_find_counter(&y, b))
+        return false;
+    for (size_t i = 0; i < x.n_terms && x.n_terms == y.n_terms; i++)
+        if (x.terms[i].arg != y.terms[i].arg || x.terms[i].element != y.terms[i].element ||
+            x.terms[i].factor != y.terms[i].factor)
+            return false;
+    return x.n_terms == y.n_terms && x.offset == y.offset;
 }
 
 /* An activation has statistics by one counter: that of the first layer that reads it. */
@@ -31,7 +36,7 @@ static bool reads_by_another(const struct tare_quant_layer *layers, const struct
 
 void tare_quant_find_loop(struct tare_quant_layer *layers, size_t count) {
     struct tare_quant_selection *first = NULL;
-    struct tare_edge counter;
+    struct tare_observed_counter counter;
     for (size_t i = 0; i < count && !first; i++)
         if (layers[i].selection && tare_quant_find_counter(&counter, layers[i].selection)) first = layers[i].selection;
     for (size_t i = 0; i < count && first; i++) {

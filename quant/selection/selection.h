@@ -4,6 +4,7 @@
 #ifndef TARE_QUANT_SELECTION_H
 #define TARE_QUANT_SELECTION_H
 
+#include "calib/observed.h"
 #include "graph/bindings.h"
 #include "interpreter/inference/model_shapes.h"
 #include "quant/product_form.h"
@@ -48,9 +49,9 @@ enum { TARE_FROM_NOTHING = -1 /* one element */, TARE_FROM_INDEX = -2 /* and bel
 /* What an edge chooses from a stack, in arena memory; NULL: it is something else. */
 tare_status tare_quant_find_selection(struct tare_quant_selection **out, struct tare_arena *arena,
                                       struct tare_edge edge, const struct tare_model_shapes *shapes) TARE_WARN_UNUSED;
-/* The argument of the function whose values, from 0 to s->count - 1, are the numbers of the chosen entries: the number
- * of the iteration. False: the index is something else. */
-bool tare_quant_find_counter(struct tare_edge *counter, const struct tare_quant_selection *selection);
+/* The number of the chosen entry, from 0 to s->count - 1, as a sum of arguments of the function: the iterations of a
+ * loop, in any order, of one around it, and parts of an iteration. False: the index is something else. */
+bool tare_quant_find_counter(struct tare_observed_counter *counter, const struct tare_quant_selection *selection);
 /* Extends the description of the product with the chosen weight, which was described as a constant of the shape
  * `operand`, to that with the whole stack: its batches are those of all entries. TARE_UNSUPPORTED with the reason. */
 tare_status tare_quant_select_product(struct tare_quant_product *product, struct tare_quant_selection *selection,

@@ -8,19 +8,20 @@ cd "$work" || exit 1
 awk 'BEGIN { srand(3); for (i = 0; i < 64 * 16; i++) printf " %.5f", (rand() - 0.4) * (1 + i % 16) / 4 }' >values
 "$TARE_TEST_HELPERS/op_model" array x.npy "float[64,16]$(cat values)" || fail "array"
 methods=weight_only,dynamic,static,static:activation_bits=16,weight_only:bits=4,static:two_inputs=true,static+smooth_quant,static+gptq
-for form in scanned unrolled; do
+for form in unrolled scanned pairs backwards nested; do
     "$tare" compare "$modules/layers_$form.jaxexport" --calibration-data x.npy --data x.npy --methods "$methods" \
         --min-elements 1 --wide --quiet >"$form" 2>err || fail "compare $form: $(cat err)"
     # a model and its SQNR, then a model and its share of integer products
     awk '/^output / { part = 1 } /^cost/ { part = 2 } /SQNR/ { column = / agree / ? 3 : 2 }
-         part == 1 && $NF ~ /^[0-9]+$/ { sub(/ min_max/, ""); print $1, $column }
-         part == 2 && /%/ { sub(/ min_max/, ""); for (i = 2; i <= NF; i++) if ($i ~ /%/) print $1, $i }' "$form" >"$form.numbers"
+         { sub(/ min_max(, [0-9]+ layers? int16)?/, "") }
+         part == 1 && $NF ~ /^[0-9]+$/ { print $1, $column }
+         part == 2 && /%/ { for (i = 2; i <= NF; i++) if ($i ~ /%/) print $1, $i }' "$form" >"$form.numbers"
+    [ "$(wc -l <"$form.numbers")" = 18 ] || fail "numbers: $(cat "$form" "$form.numbers")"
+    paste "$form.numbers" unrolled.numbers >both
+    awk '$1 != $3 { print "models: " $0 } /%/ && $2 + 0 < $4 - 2 { print "integers: " $0 }
+         !/%/ && !/exact/ && !($2 + 0 >= $4 - 0.5) { print "dB: " $0 }' both >worse
+    [ ! -s worse ] || fail "$form: $(cat worse both)"
 done
-[ "$(wc -l <scanned.numbers)" = 18 ] || fail "numbers: $(cat scanned scanned.numbers)"
-paste scanned.numbers unrolled.numbers >both
-awk '$1 != $3 { print "models: " $0 } /%/ && $2 + 0 < $4 - 2 { print "integers: " $0 }
-     !/%/ && !/exact/ && !($2 + 0 >= $4 - 0.5) { print "dB: " $0 }' both >worse
-[ ! -s worse ] || fail "$(cat worse both)"
 "$tare" compare "$modules/layers_scanned.jaxexport" --calibration-data x.npy --data x.npy --methods static --min-elements 1 \
     --shared-ranges --quiet >shared 2>err || fail "compare: $(cat err)"
 awk '/SQNR/ { column = / agree / ? 3 : 2 } /^static / && !/%.*%/ { sub(/ min_max/, ""); print $column; nextfile }' shared scanned >decibels

@@ -34,7 +34,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 DATA = Path(os.environ.get("TARE_TEST_DATA", "")) / "models"
 REAL = ("resnet8_cifar10", "mlperf-tiny-kws", "autoencoder_ad", "mobilenet_vww", "mcunet", "basic-pitch", "cifar-mlnet", "scisharp-simple",
-        "vespa-mnist", "vespa-batchnorm", "rust-keras-single", "proteinfer")
+        "vespa-mnist", "vespa-batchnorm", "rust-keras-single")
 BATCH, JUDGED = 2, 2      # examples in one call; calls that are compared
 
 

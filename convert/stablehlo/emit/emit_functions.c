@@ -269,7 +269,8 @@ static value log_gamma(struct tare_emit *emit, value x) {
         sum = binary(emit, "add", sum, term);
     }
     const value t = with(emit, "add", z, lanczos_g + 0.5), log_t = log_of_sum(emit, z);
-    const value factor = binary(emit, "subtract", with(emit, "add", z, 0.5), binary(emit, "divide", t, log_t));
+    const value ratio = binary(emit, "divide", t, log_t);
+    const value factor = binary(emit, "subtract", with(emit, "add", z, 0.5), ratio);
     const value main = with(emit, "add", binary(emit, "multiply", factor, log_t), log(2 * M_PI) / 2);
     const value direct = binary(emit, "add", main, unary(emit, "log", sum));
     /* log(π / sin(πx)) - direct, by the distance to the next integer */
@@ -302,7 +303,8 @@ static value digamma(struct tare_emit *emit, value x) {
     /* direct - π cot(πx), with x in the period around 0 */
     const value nearest = unary(emit, "floor", with(emit, "add", x, 0.5));
     const value angle = with(emit, "multiply", binary(emit, "subtract", x, nearest), M_PI);
-    const value cotangent = binary(emit, "divide", unary(emit, "cosine", angle), unary(emit, "sine", angle));
+    const value sine = unary(emit, "sine", angle);
+    const value cotangent = binary(emit, "divide", unary(emit, "cosine", angle), sine);
     const value mirrored = binary(emit, "subtract", direct, with(emit, "multiply", cotangent, M_PI));
     const value result = tare_build_select(B, is_reflected, mirrored, direct);
     const value is_whole = tare_build_compare(B, "EQ", x, unary(emit, "floor", x));

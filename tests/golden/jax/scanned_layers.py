@@ -1,7 +1,8 @@
 """Four residual blocks under lax.scan, and the same ones unrolled, for tests/cli/scanned_layers_test.sh: run with JAX
 (tests/judges/README.md). The blocks' activations differ in size, and so do the channels of their weights. Writes
-layers_scanned.jaxexport and layers_unrolled.jaxexport beside this script, and layers_convolutions.jaxexport with three
-convolutions under lax.scan."""
+layers_scanned.jaxexport and layers_unrolled.jaxexport beside this script, the same with two layers in an iteration, from the last
+entry to the first, and in two nested loops (pairs, backwards, nested), and layers_convolutions.jaxexport with three convolutions
+under lax.scan."""
 import os
 
 import jax
@@ -34,6 +35,22 @@ def unrolled(x):
     return x
 
 
+def pairs(x):
+    """Two layers in an iteration."""
+    return lax.scan(block, x, stacks, unroll=2)[0]
+
+
+def backwards(x):
+    """The last entry first, which is the first layer."""
+    return lax.scan(block, x, tuple(stack[::-1] for stack in stacks), reverse=True)[0]
+
+
+def nested(x):
+    """Loops over two groups of two layers."""
+    groups = tuple(stack.reshape(2, 2, *stack.shape[1:]) for stack in stacks)
+    return lax.scan(lambda x, group: (lax.scan(block, x, group)[0], None), x, groups)[0]
+
+
 filters = jnp.asarray(random.normal(size=(3, 3, 3, 8, 8)) / 9, jnp.float32)
 
 
@@ -43,7 +60,7 @@ def convolutions(x):
     return lax.scan(lambda y, w: (y + jax.nn.relu(convolve(y, w)), None), x, filters)[0]
 
 
-for function in (scanned, unrolled, convolutions):
+for function in (scanned, unrolled, pairs, backwards, nested, convolutions):
     shape = (1, 6, 6, 8) if function is convolutions else (1, WIDTH)
     exported = export.export(jax.jit(function), platforms=("cpu",))(jax.ShapeDtypeStruct(shape, jnp.float32))
     with open(os.path.join(FOLDER, f"layers_{function.__name__}.jaxexport"), "wb") as out:

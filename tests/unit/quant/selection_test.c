@@ -319,8 +319,9 @@ static void counters_of_loops__are_observed(void **state) {
     open_fixture(&f, by_iteration);
     mini_ok(tare_quant_observed_edges(&list, &f.arena, f.model));
     assert_int_equal(list.n_counters, 1);
-    assert_int_equal(list.counters[0].count, COUNT);
-    assert_string_equal(list.counters[0].counter.node->name, "i");
+    assert_int_equal(list.counters[0].counter.count, COUNT);
+    assert_int_equal(list.counters[0].counter.n_terms, 1);
+    assert_string_equal(list.counters[0].counter.terms[0].arg->name, "i");
     assert_string_equal(list.counters[0].edge.node->name, "v");
     close_fixture(&f);
     open_fixture(&f, by_row);
