@@ -24,6 +24,7 @@ struct tare_comparison_row {
     struct tare_metrics *outputs;   /* one per output of the signature, in its order */
     int64_t size_bytes;             /* of constants and variables */
     int64_t quantized, quantizable; /* ops */
+    int64_t folded;                 /* weights of convolutions that a TPU's compiler turns into bfloat16 */
     bool companion;                 /* shows what bfloat16 costs another row: never recommended */
     int64_t widened;                /* of these, with activations of 16 bits that the options do not request */
     /* Command lines that build the model, quantized and converted, with OUT for its folder; NULL: there is none. */

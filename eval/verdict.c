@@ -217,6 +217,9 @@ static void put_detectable(struct tare_strbuf *out, const struct tare_comparison
 static void put_gain(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_comparison_row *row) {
     const double before = 1e6 * c->rows[0].tpu_seconds, after = 1e6 * row->tpu_seconds;
     tare_strbuf_printf(out, "; weights %.1f times smaller", (double)c->rows[0].size_bytes / (double)row->size_bytes);
+    if (row->folded)
+        tare_strbuf_printf(out, " on disk: the compiler of a TPU turns those of %lld convolution%s into bfloat16",
+                           (long long)row->folded, row->folded == 1 ? "" : "s");
     if (after > 0 && before > CLEARLY * after)
         tare_strbuf_printf(out, ", an estimated %.1f times as fast", before / after);
     if (before > 0 && after > CLEARLY * before)
@@ -426,6 +429,17 @@ static void put_recommended(struct tare_strbuf *out, const struct tare_compariso
     put_gain(out, c, v->row);
 }
 
+/* The fastest model that keeps up with float, unless the recommended one, or float itself, is about as fast. */
+static void put_fastest(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_verdict *v) {
+    const struct tare_comparison_row *best = &c->rows[0];
+    for (size_t r = 1; r < c->n_rows; r++)
+        if (time_of(&c->rows[r]) < time_of(best) && keeps_up(c, &c->rows[r], v->compared)) best = &c->rows[r];
+    if (!v->row || best == &c->rows[0] || !(time_of(v->row) > CLEARLY * time_of(best))) return;
+    tare_strbuf_puts(out, ". As fast as possible within the margin: ");
+    tare_comparison_put_name(out, best);
+    tare_strbuf_printf(out, ", an estimated %.3g µs", 1e6 * best->tpu_seconds);
+}
+
 static bool same_text(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
@@ -478,6 +492,7 @@ static void put_choice(struct tare_strbuf *out, const struct tare_comparison *c)
         put_recommended(out, c, &verdict);
     else
         put_none(out, c, &verdict);
+    put_fastest(out, c, &verdict);
 }
 
 void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *c) {

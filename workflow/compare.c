@@ -17,6 +17,7 @@
 #include "eval/report/node_data.h"
 #include "quant/fake_quant.h"
 #include "workflow/calibrate.h"
+#include "workflow/check/fastest.h"
 
 #include <string.h>
 
@@ -76,6 +77,20 @@ static int64_t count_widened(const struct tare_quant_report *report, const struc
     return count;
 }
 
+/* Convolutions with weights of 8 or 4 bits and float inputs: the compiler of a TPU folds the weights to bfloat16.
+ * *bytes: what they take more there. */
+static int64_t count_folded(double *bytes, const struct tare_quant_report *report) {
+    int64_t count = 0;
+    *bytes = 0;
+    for (size_t i = 0; i < report->count; i++) {
+        const struct tare_quant_outcome *o = &report->outcomes[i];
+        if (o->refused || strcmp(o->method, "weight_only") != 0 || !strstr(o->op, "Conv")) continue;
+        *bytes += (double)o->weight_elements * (2 - o->bits / 8.0);
+        count++;
+    }
+    return count;
+}
+
 /* The model that `tare convert` writes by default of a variant before it. */
 static bool is_companion(const struct tare_compare_job *c, const struct tare_variant *variant) {
     return c->has_companion && variant->bfloat16;
@@ -86,6 +101,7 @@ static tare_status add_row(struct tare_compare_job *c, struct tare_graph_model *
     const bool first = variant->plan.setting.method && variant == tare_workflow_compare_first_quantizing(c);
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
+    double more;
     TARE_TRY(tare_pick_signature(&signature, model, c->options->signature));
     if (!c->result.signature) c->result.signature = tare_arena_strdup(&c->result.arena, signature->key);
     TARE_TRY(tare_comparison_add(&row, &c->result, model, signature, &c->evaluation));
@@ -99,8 +115,11 @@ static tare_status add_row(struct tare_compare_job *c, struct tare_graph_model *
     row->widened = count_widened(report, variant);
     row->companion = is_companion(c, variant);
     TARE_TRY(tare_workflow_compare_commands(row, c, variant));
+    row->folded = count_folded(&more, report);
     if (first) c->result.slowest_of = variant->name;
-    return tare_comparison_estimate(row, &c->result, model, signature, first);
+    TARE_TRY(tare_comparison_estimate(row, &c->result, model, signature, first));
+    row->hbm_bytes += more;
+    return TARE_OK;
 }
 
 /* Estimates the float model in the form that the other rows are quantized from: a loop that preparation unrolls would
@@ -199,6 +218,28 @@ static tare_status compare_variant(struct tare_compare_job *c, const struct tare
     }
     tare_arena_free(&arena);
     return tare_error_prefix(status, "%s", variant->name);
+}
+
+/* The first quantizing variant with only the layers that are estimated to become faster: no row unless they are some of
+ * its layers. */
+static tare_status compare_fastest(struct tare_compare_job *c) {
+    const struct tare_variant *first = tare_workflow_compare_first_quantizing(c);
+    struct tare_fastest_task choosing = { .calibration = c->evaluation.calibration,
+                                          .signature = c->options->signature,
+                                          .chip = c->options->chip,
+                                          .batch = c->options->chip_batch,
+                                          .estimates = true };
+    struct tare_fastest fastest;
+    struct tare_variant variant;
+    if (!first) return TARE_OK;
+    variant = *first;
+    variant.name = "fastest";
+    choosing.plan = &variant.plan;
+    TARE_TRY(tare_variant_source_prepared(&choosing.model, &c->source));
+    TARE_TRY(tare_error_dismiss(tare_workflow_fastest(&fastest, &c->result.arena, &choosing)));
+    if (!fastest.chip || !fastest.n_float || fastest.n_float == fastest.n_layers) return TARE_OK;
+    TARE_TRY(tare_workflow_fastest_apply(&variant.plan, &c->result.arena, &fastest));
+    return compare_variant(c, &variant);
 }
 
 /* Chooses settings on the calibration samples, then measures them like the other variants. */
@@ -444,6 +485,7 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
 /* What is measured after the variants, if requested. */
 static tare_status measure_more(struct tare_compare_job *c) {
     if (c->options->automatic) TARE_TRY(compare_automatic(c));
+    TARE_TRY(compare_fastest(c));
     if (tare_workflow_mixed_precision_requested(&c->options->target)) return search_target(c);
     return c->options->sensitivity ? measure_sensitivity(c) : TARE_OK;
 }

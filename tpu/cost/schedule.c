@@ -91,7 +91,9 @@ static double slower(enum tare_tpu_work kind, const struct tare_tpu_chip *chip, 
 double tare_tpu_work_seconds(const struct tare_tpu_work_amounts *work, int chip, double bytes) {
     const struct tare_tpu_chip *wanted = &tare_tpu_chips[chip];
     const struct tare_tpu_fitted *fitted = fitted_of(wanted->name);
-    const double *cycles = work->integer ? fitted->integer : fitted->real;
+    /* A chip without integer units is not faster by integers, as the one whose cycles it has. */
+    const bool has_none = !(wanted->int8_ops_second > 0) && chip_named(fitted->chip)->int8_ops_second > 0;
+    const double *cycles = work->integer && !has_none ? fitted->integer : fitted->real;
     const double moving = bytes / wanted->hbm_bytes_second;
     double sum = 0;
     for (int w = 0; w < TARE_TPU_WORKS; w++) {

@@ -5,6 +5,7 @@
 #include "convert/pipeline.h"
 #include "eval/model_inputs.h"
 #include "graph/clone.h"
+#include "graph/inline.h"
 #include "quant/recipe.h"
 #include "quant/weight_store.h"
 #include "tpu/cost/fused.h"
@@ -100,16 +101,18 @@ static void add_group(void *arg, const struct tare_node *first, const struct tar
     if (layer) *(adding->quantized ? &layer->quantized : &layer->real) += group->seconds[adding->c->task->chip];
 }
 
-/* *seconds of the model; also of its layers where `adding` is given. */
-static tare_status estimate(double *seconds, struct choosing *c, const struct tare_graph_model *model,
+/* *seconds of the model, whose calls are inlined; before that, its layers where `adding` is given. */
+static tare_status estimate(double *seconds, struct choosing *c, struct tare_graph_model *model,
                             struct adding *adding) {
     const struct tare_fastest_task *task = c->task;
     const struct tare_signature *signature;
     struct tare_fused_cost cost;
     struct tare_arena scratch = { 0 };
-    tare_status status;
+    tare_status status = TARE_OK;
     TARE_TRY(tare_pick_signature(&signature, model, task->signature));
-    status = tare_tpu_fused_cost(&cost, &scratch, model, signature, task->batch, adding ? add_group : NULL, adding);
+    if (adding) status = tare_tpu_fused_cost(&cost, &scratch, model, signature, task->batch, add_group, adding);
+    if (status == TARE_OK) status = tare_model_inline_calls(model);
+    if (status == TARE_OK) status = tare_tpu_fused_cost(&cost, &scratch, model, signature, task->batch, NULL, NULL);
     if (status == TARE_OK) *seconds = cost.seconds[task->chip];
     tare_arena_free(&scratch);
     return status;
@@ -163,6 +166,13 @@ static void add_cycles(const struct choosing *c, const struct tare_check *check,
         }
 }
 
+/* A model that cannot be converted or compiled is left to the estimate; memory and interruptions are failures. */
+static tare_status dismiss(struct choosing *c, tare_status status) {
+    if (status == TARE_OK) return status;
+    c->out->why = tare_arena_strdup(c->arena, tare_error_text());
+    return c->out->why ? tare_error_dismiss(status) : TARE_NO_MEMORY;
+}
+
 /* *cycles stays NaN where the compiler is not there, or rejects the model. */
 static tare_status compile(double *cycles, struct choosing *c, enum tare_fastest_form form) {
     const struct tare_fastest_task *task = c->task;
@@ -189,7 +199,7 @@ static tare_status compile(double *cycles, struct choosing *c, enum tare_fastest
     }
     tare_check_free(&check);
     tare_model_free(model);
-    return status;
+    return dismiss(c, status);
 }
 
 static size_t count_float(const struct choosing *c) {
@@ -252,8 +262,9 @@ tare_status tare_workflow_fastest(struct tare_fastest *out, struct tare_arena *a
     *out = (struct tare_fastest){ .chip = tare_tpu_chips[task->chip].name, .batch = task->batch };
     out->cost[TARE_FASTEST_BY_PARTS] = NAN;
     status = estimate_forms(&c);
-    if (status == TARE_OK && out->n_layers) status = compile_forms(&c);
+    if (status == TARE_OK && out->n_layers && !task->estimates) status = compile_forms(&c);
     if (status == TARE_OK) choose(&c);
+    if (status != TARE_OK) out->chip = NULL;
     tare_map_free(&c.by_name);
     tare_quant_weight_store_free(&c.weights);
     return status;

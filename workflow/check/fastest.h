@@ -18,6 +18,7 @@ struct tare_fastest_task {
     const char *signature;                      /* NULL: serving_default, or the only one */
     int chip;                                   /* index into tare_tpu_chips */
     int64_t batch;                              /* at least 1 */
+    bool estimates;                             /* without the compiler */
 };
 
 struct tare_fastest_layer {

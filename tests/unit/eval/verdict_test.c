@@ -278,6 +278,42 @@ static void slower_model__is_recommended_for_its_size_only(void **state) {
         "; weights 2.0 times smaller, but slower than float by the estimate (1.3 µs, float 1 µs): for its size only");
 }
 
+/* A companion may be the fastest; a model that loses more than the margin is not. */
+static void fastest_model__is_named_beside_the_smallest(void **state) {
+    static const char fastest[] = ". As fast as possible within the margin: ";
+    struct tare_strbuf text = { 0 };
+    (void)state;
+    open_fixture(3);
+    label(0, 5000, 4500, 0, 0);
+    for (size_t r = 1; r < 4; r++)
+        label(r, 5000, 4500, 3, 4);
+    label(3, 5000, 4500, 10, 400);
+    f.rows[0].tpu_seconds = 1e-6;
+    cost(1, 40, 0.9);
+    cost(2, 60, 0.8);
+    cost(3, 30, 0.1);
+    f.rows[2].method = "static+bfloat16";
+    f.rows[2].companion = true;
+    expect_row(1);
+    expect_part(". As fast as possible within the margin: static+bfloat16, an estimated 0.8 µs");
+    f.rows[2].tpu_seconds = 0.88e-6; /* about as fast as the recommended one */
+    tare_verdict_put(&text, &f.c);
+    assert_null(strstr(tare_strbuf_text(&text), fastest));
+    tare_strbuf_free(&text);
+}
+
+static void weights_of_convolutions__are_smaller_on_disk_only(void **state) {
+    (void)state;
+    open_fixture(1);
+    label(0, 1000, 900, 0, 0);
+    label(1, 1000, 900, 5, 5);
+    f.rows[1].folded = 2;
+    expect_part(
+        "; weights 1.1 times smaller on disk: the compiler of a TPU turns those of 2 convolutions into bfloat16");
+    f.rows[1].folded = 1;
+    expect_part(" those of 1 convolution into bfloat16");
+}
+
 /* The companion of a row is not recommended, and its sentence says what bfloat16 costs. */
 static void companion__shows_what_bfloat16_costs(void **state) {
     (void)state;
@@ -501,6 +537,8 @@ int main(void) {
         cmocka_unit_test(competitors__are_compared_with_each_other),
         cmocka_unit_test(dominated_model__is_not_recommended),
         cmocka_unit_test(slower_model__is_recommended_for_its_size_only),
+        cmocka_unit_test(fastest_model__is_named_beside_the_smallest),
+        cmocka_unit_test(weights_of_convolutions__are_smaller_on_disk_only),
         cmocka_unit_test(companion__shows_what_bfloat16_costs),
         cmocka_unit_test(each_worse__is_said),
         cmocka_unit_test(without_labels__decibels_decide),
