@@ -136,4 +136,7 @@ void tare_build_end(struct tare_build *build, struct tare_shlo_block *out, const
 tare_build_value tare_build_arguments(struct tare_build *build, struct tare_shlo_block *block,
                                       const struct tare_shlo_type *const *types, size_t count);
 
+/* Removes the ops of the finished module whose results nothing uses. */
+tare_status tare_build_remove_dead(struct tare_build *build) TARE_WARN_UNUSED;
+
 #endif

@@ -383,7 +383,7 @@ static tare_status close_module(struct tare_build *build, struct tare_build_bloc
     root->n_regions = 1;
     root->regions[0] = (struct tare_shlo_block){ .ops = functions, .n_ops = block->n_ops };
     build->module->root = root;
-    return TARE_OK;
+    return tare_build_remove_dead(build);
 }
 
 static tare_status emit_main(struct tare_emit *emit, const struct tare_signature *signature) {
