@@ -42,6 +42,9 @@ struct tare_layer_difference {
     const char *weights[2]; /* "float32[3,3,16,32]" */
     int dtypes[2];          /* of the weights */
     int64_t bytes[2];       /* of the weights */
+    /* SQNR of the second weight against the first, each output channel with the scale that fits best, so that scales of
+     * integers and folded batch normalizations do not count; NaN: the shapes differ, or the dtypes are the same. */
+    double sqnr_db;
 };
 
 /* A scalar real constant: a scale, a zero point, a bound. NaN: the model has no constant of that name. */

@@ -7,6 +7,7 @@
 #include "graph/calls.h"
 #include "graph/op.h"
 
+#include <math.h>
 #include <string.h>
 
 struct found_layer {
@@ -120,6 +121,53 @@ static const struct found_layer *find_other(const struct layers *others, struct 
     return other ? other : find(others, &others->by_name, scope_of(arena, layer->name));
 }
 
+/* Elements of the same residue belong to one output channel: the last axis, of depthwise convolutions the last two. */
+static int64_t channels_of(const struct found_layer *layer) {
+    const struct tare_shape *shape = &layer->weight->shape;
+    const bool depthwise = strncmp(layer->op, "DepthwiseConv2dNative", strlen("DepthwiseConv2dNative")) == 0;
+    int64_t count = 1;
+    for (int i = shape->rank - 1; i >= 0 && i >= shape->rank - (depthwise ? 2 : 1); i--)
+        count *= shape->dims[i];
+    return count;
+}
+
+/* The products of two weights, by channel. */
+struct channel {
+    double aa, ab, bb;
+};
+
+static double sqnr_of(const struct channel *channels, int64_t count) {
+    double signal = 0, noise = 0;
+    for (int64_t c = 0; c < count; c++) {
+        signal += channels[c].aa;
+        noise += fmax(0, channels[c].aa - (channels[c].bb > 0 ? channels[c].ab * channels[c].ab / channels[c].bb : 0));
+    }
+    return noise > 0 ? 10 * log10(signal / noise) : INFINITY;
+}
+
+static bool is_real(int dtype) {
+    return tare_dtype_is_floating(dtype) || tare_dtype_is_integer(dtype);
+}
+
+static tare_status compare_weights(double *sqnr_db, const struct found_layer *first, const struct found_layer *second) {
+    const struct tare_tensor *a = first ? first->weight : NULL, *b = second ? second->weight : NULL;
+    *sqnr_db = NAN;
+    if (!a || !b || a->dtype == b->dtype || !tare_shape_equal(&a->shape, &b->shape)) return TARE_OK;
+    if (!is_real(a->dtype) || !is_real(b->dtype) || !a->elements) return TARE_OK;
+    const int64_t count = channels_of(first);
+    struct channel *channels = tare_calloc((size_t)count, sizeof *channels);
+    if (!channels) return TARE_NO_MEMORY;
+    for (int64_t i = 0; i < a->elements; i++) {
+        const double x = tare_tensor_get_f64(a, i), y = tare_tensor_get_f64(b, i);
+        channels[i % count].aa += x * x;
+        channels[i % count].ab += x * y;
+        channels[i % count].bb += y * y;
+    }
+    *sqnr_db = sqnr_of(channels, count);
+    tare_free(channels);
+    return TARE_OK;
+}
+
 static void fill(struct tare_layer_difference *out, struct tare_arena *arena, const struct found_layer *layer,
                  int side) {
     char shape[TARE_SHAPE_TEXT_SIZE];
@@ -143,8 +191,8 @@ static tare_status add_pair(struct tare_model_diff *out, const struct found_laye
     out->layers = grown;
     grown[out->n_layers] = (struct tare_layer_difference){ .name = tare_arena_strdup(arena, named->name) };
     fill(&grown[out->n_layers], arena, first, 0);
-    fill(&grown[out->n_layers++], arena, second, 1);
-    return TARE_OK;
+    fill(&grown[out->n_layers], arena, second, 1);
+    return compare_weights(&grown[out->n_layers++].sqnr_db, first, second);
 }
 
 /* The layers of the first model in its order, then those that only the second has. */

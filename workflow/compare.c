@@ -312,10 +312,16 @@ static bool stops(const struct tare_compare_job *c) {
     return c->failure == TARE_INTERRUPTED || c->failure == TARE_NO_MEMORY;
 }
 
+/* The text after "NAME: ". */
+static const char *without_prefix(const char *text, const char *name) {
+    const size_t size = strlen(name);
+    return strncmp(text, name, size) == 0 && strncmp(text + size, ": ", 2) == 0 ? text + size + 2 : text;
+}
+
 static tare_status list_failure(struct tare_compare_job *c, const struct tare_variant *variant, tare_status status) {
     const char *text;
     TARE_TRY(note_failure(&text, c, status));
-    return tare_workflow_compare_skip(c, variant, text);
+    return tare_workflow_compare_skip(c, variant, without_prefix(text, variant->name));
 }
 
 /* A model that fails is listed with its error. */
@@ -326,18 +332,13 @@ static tare_status compare_variants(struct tare_compare_job *c) {
         const char *text = tare_error_text();
         if (status == TARE_OK) continue;
         if (status == TARE_UNSUPPORTED && is_companion(c, variant))
-            TARE_TRY(tare_workflow_compare_skip(c, variant, text)); /* the user did not request it */
+            TARE_TRY(tare_workflow_compare_skip(c, variant,
+                                                without_prefix(text, variant->name))); /* the user did not request it */
         else
             TARE_TRY(list_failure(c, variant, status));
         tare_error_clear();
     }
     return TARE_OK;
-}
-
-/* The text after "PATH: ". */
-static const char *without_prefix(const char *text, const char *path) {
-    const size_t size = strlen(path);
-    return strncmp(text, path, size) == 0 && strncmp(text + size, ": ", 2) == 0 ? text + size + 2 : text;
 }
 
 static tare_status compare_given(struct tare_compare_job *c) {

@@ -53,7 +53,7 @@ void tare_array_diff_text(struct tare_strbuf *out, const struct tare_array_diff 
 }
 
 void tare_array_diff_html(struct tare_strbuf *out, const struct tare_array_diff *diff) {
-    tare_page_begin(out, "Two folders of arrays side by side");
+    tare_page_begin(out, "Two folders of arrays side by side", NULL);
     tare_page_sides(out, diff->first, diff->second);
     tare_page_note(out, diff->n_differing ? "warning" : "good", "%zu of %zu files differ.", diff->n_differing,
                    diff->count);

@@ -67,7 +67,7 @@ void tare_batch_html(struct tare_strbuf *out, const struct tare_batch_report *re
         made += (double)r->size_bytes;
         given += (double)r->float_bytes;
     }
-    tare_page_begin(out, slash && slash[1] ? slash + 1 : report->title);
+    tare_page_begin(out, "Jobs of", slash && slash[1] ? slash + 1 : report->title);
     tare_page_element(out, "p", "soft", "%zu jobs in %.1f s by tare %s.", report->count, report->seconds, TARE_VERSION);
     if (report->skipped)
         tare_page_element(out, "p", "soft", "%zu of them were finished by an earlier run and unchanged.",

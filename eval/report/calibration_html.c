@@ -155,13 +155,21 @@ void tare_calibration_report_put_id(struct tare_strbuf *out, const char *functio
     tare_strbuf_printf(out, "%s/%s:%d", function, node, output);
 }
 
+/* The plots of these tensors are open. */
+static bool has_warning(const struct tare_calibration_report *report, const struct tare_calibration_tensor *tensor) {
+    for (size_t i = 0; i < report->warnings.count; i++)
+        for (size_t k = 0; k < report->warnings.items[i].n_tensors; k++)
+            if (report->warnings.items[i].tensors[k] == tensor) return true;
+    return false;
+}
+
 static void tensor_card(struct tare_strbuf *out, const struct tare_calibration_report *report,
                         const struct tare_calibration_report_tensor *t) {
     char text[TARE_CALIBRATION_NUMBER], mean[TARE_CALIBRATION_NUMBER], rms[TARE_CALIBRATION_NUMBER];
     const struct tare_statistics *s = &t->tensor->statistics;
     struct tare_strbuf id = { 0 };
     tare_calibration_report_put_id(&id, t->tensor->function, t->tensor->node, t->tensor->output);
-    tare_page_folded_begin(out, tare_strbuf_text(&id), t->name);
+    tare_page_folded_begin(out, tare_strbuf_text(&id), t->name, has_warning(report, t->tensor));
     out->failed = out->failed || id.failed;
     tare_strbuf_free(&id);
     tare_page_element(out, "p", "soft small", "%s values, %.1f%% zeros, mean %s, rms %s",
@@ -312,7 +320,7 @@ void tare_calibration_report_histograms(struct tare_strbuf *out, const struct ta
 void tare_calibration_report_html(struct tare_strbuf *out, const struct tare_calibration_report *report) {
     const struct tare_calibration *c = report->calibration;
     char text[TARE_CALIBRATION_NUMBER];
-    tare_page_begin(out, report->title);
+    tare_page_begin(out, "Activation statistics of", report->title);
     tare_page_element(out, "p", "soft", "%s records, %zu tensors, %s. Model fingerprint %016" PRIx64 "%016" PRIx64 ".",
                       tare_calibration_count_text(text, tare_calibration_records(c)), c->n_tensors, c->settings,
                       c->fingerprint[0], c->fingerprint[1]);

@@ -326,6 +326,8 @@ void tare_comparison_put(struct tare_strbuf *out, enum tare_report_form form, co
     }
     struct tare_report_table *table = tare_report_table_new(form, columns);
     if (group != TARE_SUMMARY_COLUMNS) tare_report_table_fit(table, c->text_width);
+    if (group == TARE_COST_COLUMNS || (group == TARE_MODEL_COLUMNS && output_index + 1 == c->n_outputs))
+        tare_report_table_explain(table);
     for (size_t r = 0; r < c->n_rows; r++) {
         const struct tare_comparison_cell cell = { c, &c->rows[r], &c->rows[r].outputs[output_index] };
         put_name(table, &cell);

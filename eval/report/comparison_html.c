@@ -313,7 +313,7 @@ static void changed(struct tare_strbuf *out, const struct tare_comparison *c) {
         tare_strbuf_printf(&name, ": %lld of %lld%s", (long long)of_row->total,
                            (long long)c->rows[r].outputs[output].ranked,
                            &c->rows[r] == recommended ? " (recommended)" : "");
-        tare_page_folded_begin(out, tare_strbuf_text(&name), tare_strbuf_text(&name));
+        tare_page_folded_begin(out, tare_strbuf_text(&name), tare_strbuf_text(&name), false);
         changed_table(out, of_row);
         tare_page_folded_end(out);
         out->failed |= name.failed;
@@ -439,7 +439,7 @@ static const char *title_of(const char *path) {
 }
 
 void tare_comparison_html(struct tare_strbuf *out, const struct tare_comparison *c) {
-    tare_page_begin(out, title_of(c->model));
+    tare_page_begin(out, "Comparison of", title_of(c->model));
     tare_page_element(out, "p", "soft", "The float model and %zu other model%s on the same %lld records, signature %s.",
                       c->n_rows - 1, c->n_rows == 2 ? "" : "s", (long long)c->records, c->signature);
     verdict(out, c);

@@ -75,11 +75,13 @@ static size_t layers(struct tare_strbuf *out, enum tare_report_form form, const 
         { .heading = "second op", .left = true },
         { .heading = "second weight", .left = true },
         { .heading = "ratio", .help = "bytes of the second weight over the first" },
+        { .heading = "SQNR dB", .help = "of the second weight, each output channel scaled to fit the first" },
         { 0 },
     };
     struct tare_report_table *table = tare_report_table_new(form, columns);
     size_t shown = 0;
     tare_report_table_fit(table, d->text_width);
+    tare_report_table_explain(table);
     for (size_t i = 0; i < d->n_layers && !(most && shown == most); i++) {
         const struct tare_layer_difference *layer = &d->layers[i];
         if (!layer_differs(layer)) continue;
@@ -92,6 +94,7 @@ static size_t layers(struct tare_strbuf *out, enum tare_report_form form, const 
         tare_report_table_number(table, "%.3g",
                                  layer->bytes[0] && layer->bytes[1] ? (double)layer->bytes[1] / (double)layer->bytes[0]
                                                                     : NAN);
+        if (!isnan(layer->sqnr_db)) tare_report_table_db(table, layer->sqnr_db);
         shown++;
     }
     tare_report_table_end(out, table);
@@ -186,6 +189,31 @@ static size_t numbers(struct tare_strbuf *out, enum tare_report_form form, const
     return shown;
 }
 
+/* ---- sentences ---- */
+
+static void put_changes(struct tare_strbuf *out, const struct tare_model_diff *d, size_t differing) {
+    const struct tare_layer_difference *worst = NULL;
+    const size_t retyped = retyped_layers(d);
+    for (size_t i = 0; i < d->n_layers; i++)
+        if (!isnan(d->layers[i].sqnr_db) && (!worst || d->layers[i].sqnr_db < worst->sqnr_db)) worst = &d->layers[i];
+    if (!retyped)
+        tare_strbuf_printf(out, "%zu of %zu weights differ, and %zu scales or other numbers.", differing, d->n_weights,
+                           d->n_numbers);
+    else
+        tare_strbuf_printf(out, "%zu of %zu layers have weights of another dtype", retyped, d->n_layers);
+    if (retyped && worst && isfinite(worst->sqnr_db))
+        tare_strbuf_printf(out, "; the least exact is %s (SQNR %.1f dB).", worst->name, worst->sqnr_db);
+    else if (retyped)
+        tare_strbuf_putc(out, '.');
+}
+
+static void put_weight_sizes(struct tare_strbuf *out, const struct tare_model_diff *d) {
+    if (d->weight_bytes[0] > 0)
+        tare_strbuf_printf(out, "The weights take %.3f MB in the first model and %.3f MB in the second: %.0f %%.",
+                           (double)d->weight_bytes[0] / 1e6, (double)d->weight_bytes[1] / 1e6,
+                           100 * (double)d->weight_bytes[1] / (double)d->weight_bytes[0]);
+}
+
 /* ---- text ---- */
 
 static void put_more(struct tare_strbuf *out, size_t shown, size_t all) {
@@ -199,6 +227,10 @@ void tare_model_diff_text(struct tare_strbuf *out, const struct tare_model_diff 
         tare_strbuf_puts(out, "Ops, weights and signatures are the same.\n");
         return;
     }
+    put_changes(out, d, differing);
+    tare_strbuf_putc(out, '\n');
+    put_weight_sizes(out, d);
+    tare_strbuf_puts(out, d->n_signatures ? "\nSignatures differ.\n\n" : "\n\n");
     sizes(out, TARE_IN_TEXT, d);
     if (d->n_signatures) tare_strbuf_putc(out, '\n');
     signatures(out, TARE_IN_TEXT, d);
@@ -223,23 +255,22 @@ static void page_more(struct tare_strbuf *out, size_t shown, size_t all) {
 
 /* Other dtypes are what quantization does; other values of the same dtype deserve a look. */
 static void put_summary(struct tare_strbuf *out, const struct tare_model_diff *d, size_t differing) {
-    const size_t retyped = retyped_layers(d);
-    if (retyped)
-        tare_page_element(out, "p", NULL, "%zu of %zu layers have weights of another dtype.", retyped, d->n_layers);
+    struct tare_strbuf text = { 0 };
+    put_changes(&text, d, differing);
+    if (retyped_layers(d))
+        tare_page_element(out, "p", NULL, "%s", tare_strbuf_text(&text));
     else
-        tare_page_note(out, "warning", "%zu of %zu weights differ, and %zu scales or other numbers.", differing,
-                       d->n_weights, d->n_numbers);
+        tare_page_note(out, "warning", "%s", tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
     if (d->n_signatures) tare_page_note(out, "warning", "Signatures differ.");
-    if (d->weight_bytes[0] > 0)
-        tare_page_element(out, "p", NULL,
-                          "The weights take %.3f MB in the first model and %.3f MB in the second: %.0f %%.",
-                          (double)d->weight_bytes[0] / 1e6, (double)d->weight_bytes[1] / 1e6,
-                          100 * (double)d->weight_bytes[1] / (double)d->weight_bytes[0]);
+    put_weight_sizes(&text, d);
+    if (text.size) tare_page_element(out, "p", NULL, "%s", tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
 }
 
 void tare_model_diff_html(struct tare_strbuf *out, const struct tare_model_diff *d) {
     const size_t differing = differing_weights(d);
-    tare_page_begin(out, "Two models side by side");
+    tare_page_begin(out, "Two models side by side", NULL);
     tare_page_sides(out, d->names[0], d->names[1]);
     if (tare_model_diff_is_empty(d)) {
         tare_page_note(out, "good", "Ops, weights and signatures are the same.");
@@ -291,11 +322,12 @@ tare_status tare_model_diff_json(struct tare_strbuf *out, const struct tare_mode
                                                  tare_json_number(d->numbers[i].values[1])));
     for (size_t i = 0; i < d->n_layers; i++) {
         const struct tare_layer_difference *l = &d->layers[i];
-        json_array_append_new(layer_list,
-                              json_pack("{s:o, s:[o, o], s:[o, o], s:[I, I]}", "name", tare_json_text(l->name), "ops",
-                                        tare_json_text(l->ops[0]), tare_json_text(l->ops[1]), "weights",
-                                        tare_json_text(l->weights[0]), tare_json_text(l->weights[1]), "bytes",
-                                        (json_int_t)l->bytes[0], (json_int_t)l->bytes[1]));
+        json_t *layer =
+            json_pack("{s:o, s:[o, o], s:[o, o], s:[I, I]}", "name", tare_json_text(l->name), "ops",
+                      tare_json_text(l->ops[0]), tare_json_text(l->ops[1]), "weights", tare_json_text(l->weights[0]),
+                      tare_json_text(l->weights[1]), "bytes", (json_int_t)l->bytes[0], (json_int_t)l->bytes[1]);
+        if (isfinite(l->sqnr_db)) json_object_set_new(layer, "sqnr_db", json_real(l->sqnr_db));
+        json_array_append_new(layer_list, layer);
     }
     root = json_pack("{s:o, s:o, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "first", tare_json_text(d->names[0]),
                      "second", tare_json_text(d->names[1]), "same", tare_model_diff_is_empty(d), "first_weight_bytes",

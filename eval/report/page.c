@@ -199,10 +199,10 @@ void tare_page_line_swatch(struct tare_strbuf *out, int series) {
                        series % TARE_PAGE_SERIES, series % TARE_PAGE_SERIES);
 }
 
-void tare_page_folded_begin(struct tare_strbuf *out, const char *id, const char *title) {
+void tare_page_folded_begin(struct tare_strbuf *out, const char *id, const char *title, bool open) {
     tare_strbuf_puts(out, "<details class=\"card\" id=\"");
     tare_page_id(out, id);
-    tare_strbuf_puts(out, "\"><summary>");
+    tare_strbuf_puts(out, open ? "\" open><summary>" : "\"><summary>");
     tare_page_text(out, title);
     tare_strbuf_puts(out, "</summary>\n");
 }
@@ -223,12 +223,14 @@ void tare_page_box_end(struct tare_strbuf *out) {
     tare_strbuf_puts(out, "</section>\n");
 }
 
-void tare_page_begin(struct tare_strbuf *out, const char *title) {
+void tare_page_begin(struct tare_strbuf *out, const char *what, const char *name) {
     tare_strbuf_puts(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>");
-    tare_page_text(out, title);
+    tare_page_text(out, what);
+    tare_page_text(out, name ? " " : "");
+    tare_page_text(out, name ? name : "");
     tare_strbuf_printf(out, "</title><style>%s</style></head>\n<body><main>\n", TARE_PAGE_CSS);
-    tare_page_element(out, "h1", NULL, "%s", title);
+    tare_page_element(out, "h1", NULL, "%s%s%s", what, name ? " " : "", name ? name : "");
     tare_strbuf_puts(out, CONTENTS);
 }
 

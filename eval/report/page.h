@@ -18,8 +18,8 @@
 
 enum { TARE_PAGE_SERIES = 8 };
 
-/* Head, style, <main> and the title as <h1>. */
-void tare_page_begin(struct tare_strbuf *out, const char *title);
+/* Head, style, <main> and the title as <h1>: what the page is, "Comparison of", and of what (NULL: nothing). */
+void tare_page_begin(struct tare_strbuf *out, const char *what, const char *name);
 /* Ends the page. Pages with three or more headings get a list of contents after the title. */
 void tare_page_end(struct tare_strbuf *out);
 /* A section heading, <h2>, listed in the contents. */
@@ -42,8 +42,8 @@ void tare_page_sides(struct tare_strbuf *out, const char *first, const char *sec
 void tare_page_swatch(struct tare_strbuf *out, int series);
 /* A short piece of the series' line with its dash. */
 void tare_page_line_swatch(struct tare_strbuf *out, int series);
-/* A card that shows its title alone until it is opened; `id` as by tare_page_id. */
-void tare_page_folded_begin(struct tare_strbuf *out, const char *id, const char *title);
+/* A card that shows its title alone until it is opened, as it is with `open`; `id` as by tare_page_id. */
+void tare_page_folded_begin(struct tare_strbuf *out, const char *id, const char *title, bool open);
 void tare_page_folded_end(struct tare_strbuf *out);
 /* A pair of halves next to each other on wide pages; each of the three ends with tare_page_box_end. */
 void tare_page_pair_begin(struct tare_strbuf *out);

@@ -173,7 +173,7 @@ tare_status tare_report_diff_text(struct tare_strbuf *out, const char *first, co
 tare_status tare_report_diff_html(struct tare_strbuf *out, const char *first, const char *second) {
     json_t *reports[2];
     TARE_TRY(load_both(reports, first, second));
-    tare_page_begin(out, "Two reports side by side");
+    tare_page_begin(out, "Two reports side by side", NULL);
     tare_page_sides(out, first, second);
     put_tables(out, TARE_IN_PAGE, (const json_t *const[2]){ reports[0], reports[1] });
     tare_page_end(out);

@@ -26,6 +26,7 @@ struct tare_report_table {
     struct cell *cells; /* row by row, n_columns each */
     size_t next;        /* next cell of the last row */
     size_t fit;
+    bool explains; /* the help of columns is printed */
     bool failed;
 };
 
@@ -41,6 +42,10 @@ struct tare_report_table *tare_report_table_new(enum tare_report_form form, cons
 
 void tare_report_table_fit(struct tare_report_table *table, size_t width) {
     if (table) table->fit = width;
+}
+
+void tare_report_table_explain(struct tare_report_table *table) {
+    if (table) table->explains = true;
 }
 
 void tare_report_table_row(struct tare_report_table *table) {
@@ -220,6 +225,9 @@ static void print_text(struct tare_strbuf *out, const struct tare_report_table *
     tare_text_table_fit(text, table->fit);
     tare_text_table_print(out, text);
     tare_text_table_free(text);
+    for (size_t c = 1; c < table->n_columns && table->explains; c++)
+        if (shown[c] && table->columns[c].help)
+            tare_strbuf_printf(out, "%s: %s\n", table->columns[c].heading, table->columns[c].help);
 }
 
 void tare_report_table_end(struct tare_strbuf *out, struct tare_report_table *table) {

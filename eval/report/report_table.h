@@ -28,6 +28,8 @@ struct tare_report_table;
 struct tare_report_table *tare_report_table_new(enum tare_report_form form, const struct tare_report_column *columns);
 /* For text: characters per line that the table should fit into (base/text_table.h). */
 void tare_report_table_fit(struct tare_report_table *table, size_t width);
+/* For text: the help of the columns after the first follows the table, a line each. */
+void tare_report_table_explain(struct tare_report_table *table);
 /* Begins a row; cells are filled from the left, including those of the other form. */
 void tare_report_table_row(struct tare_report_table *table);
 void tare_report_table_cell(struct tare_report_table *table, const char *format, ...) TARE_PRINTF(2, 3);

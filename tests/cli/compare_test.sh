@@ -54,6 +54,7 @@ expect 2 "--sensitivity requires a quantizing method" "$tare" compare "$model" "
 if have_pty; then
     script -qec "stty cols 80; '$tare' compare '$model' ${data[*]} --methods weight_only --wide" /dev/null | tr -d '\r' >"$work/narrow"
     "$tare" compare "$model" "${data[@]}" --methods weight_only --wide >"$work/wide"
+    grep -qxF "agree: share of records with the same predicted class as float" "$work/wide" || fail "--wide does not explain its columns: $(cat "$work/wide")"
     wide_tables=$(grep -c '^model ' "$work/wide") parts=$(grep -c '^model ' "$work/narrow")
     [ "$wide_tables" = 2 ] && [ "$parts" -gt 2 ] && [ "$(grep -c '^weight_only ' "$work/narrow")" = "$parts" ] ||
         fail "$wide_tables tables in a pipe, $parts parts on a terminal: $(cat "$work/narrow")"

@@ -16,7 +16,7 @@ static void assert_holds(const struct tare_strbuf *page, const char *text) {
 static void text__cannot_become_markup(void **state) {
     (void)state;
     struct tare_strbuf page = { 0 };
-    tare_page_begin(&page, "<script>alert('x')</script>");
+    tare_page_begin(&page, "<script>alert('x')</script>", NULL);
     tare_page_element(&page, "p", "soft", "a \"b\" & <%s>", "c");
     tare_page_end(&page);
     assert_holds(&page, "<h1>&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;</h1>");
@@ -42,7 +42,7 @@ static void page__refers_to_nothing_outside(void **state) {
     (void)state;
     struct tare_strbuf page = { 0 };
     regex_t outside;
-    tare_page_begin(&page, "title");
+    tare_page_begin(&page, "title", NULL);
     tare_page_end(&page);
     assert_int_equal(regcomp(&outside, "src=|href=\"[^#]|https?:|@import|url\\(|<link", REG_EXTENDED), 0);
     assert_int_equal(regexec(&outside, tare_strbuf_text(&page), 0, NULL, 0), REG_NOMATCH);
@@ -54,7 +54,7 @@ static void headings__are_listed_when_there_are_three(void **state) {
     (void)state;
     for (int count = 2; count <= 3; count++) {
         struct tare_strbuf page = { 0 };
-        tare_page_begin(&page, "title");
+        tare_page_begin(&page, "title", NULL);
         for (int i = 0; i < count; i++)
             tare_page_heading(&page, "Part <%d>", i);
         tare_page_end(&page);
