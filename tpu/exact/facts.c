@@ -384,6 +384,25 @@ static bool is_wild(const struct tare_value_facts *f, const struct tare_node *no
     return wild || (adds(node) && input && computed);
 }
 
+static const struct tare_node *before_moves(struct tare_edge edge) {
+    while (!tare_node_is_arg(edge.node) && has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs)
+        edge = edge.node->inputs[0];
+    return edge.node;
+}
+
+bool tare_offsets_input_product(const struct tare_value_facts *f, const struct tare_node *node) {
+    for (int i = 0; adds(node) && node->n_inputs == 2 && i < 2; i++) {
+        const struct tare_value_fact *offset = tare_value_fact(f, node->inputs[1 - i]);
+        const struct tare_node *product = before_moves(node->inputs[i]);
+        bool of_input = false;
+        if (offset->varies || tare_node_is_arg(product) || !has_flag(product, TARE_OP_PRODUCT)) continue;
+        for (size_t k = 0; k < product->n_inputs; k++)
+            of_input |= tare_fact_is_input(tare_value_fact(f, product->inputs[k]));
+        if (of_input && rms(offset) >= TARE_HEAVY * tare_value_fact(f, node->inputs[i])->dev) return true;
+    }
+    return false;
+}
+
 static void find_arithmetic(struct tare_value_fact *fact, const struct tare_value_facts *f,
                             const struct tare_node *node) {
     struct tare_value_fact size = size_of(f, node);
@@ -413,7 +432,8 @@ static void find_arithmetic(struct tare_value_fact *fact, const struct tare_valu
     fact->computed |= takes_floats && !takes_strings && !tare_passes_values(node) && has_float_output(node);
     fact->wild |= is_wild(f, node);
     /* Nothing is known about the mean of an input, nor about what a constant leaves of it. */
-    if (adds(node) && fact->varies && !fact->computed) size.mean = size.spread = 0;
+    if (adds(node) && fact->varies && (!fact->computed || tare_offsets_input_product(f, node)))
+        size.mean = size.spread = 0;
     fact->mean = size.mean;
     fact->spread = size.spread;
     fact->dev = size.dev;

@@ -37,6 +37,9 @@ const struct tare_tensor *tare_value_constant(const struct tare_value_facts *fac
 
 /* Plain arithmetic and moves: an exact result needs exact operands. */
 bool tare_passes_values(const struct tare_node *node);
+/* x · w + b of an input x, with a large b: it cancels the mean of x (principal components, a normalization that was
+ * folded into the layer), or is an offset of the result. */
+bool tare_offsets_input_product(const struct tare_value_facts *facts, const struct tare_node *node);
 /* A value that is neither constant nor computed: an input, or arithmetic of inputs alone. */
 static inline bool tare_fact_is_input(const struct tare_value_fact *fact) {
     return fact->varies && !fact->computed;

@@ -370,6 +370,12 @@ static bool follows_large_product(const struct tare_exact_values *v, const struc
     return false;
 }
 
+static bool offsets_input_product(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                  const struct tare_node *node) {
+    (void)view;
+    return tare_offsets_input_product(v->facts, node);
+}
+
 /* Rounding the operand removes what the product is made of. */
 static bool is_large_factor(const struct tare_exact_values *v, const struct tare_exact_view *view,
                             const struct tare_node *node) {
@@ -458,6 +464,7 @@ bool tare_exact_is_found(const struct tare_exact_values *v, const struct tare_ex
 const struct tare_exact_kind tare_exact_kinds[] = {
     { "is an angle", TARE_EXACT_PRODUCT, false, is_large_angle },
     { "is a squared distance", TARE_EXACT_PRODUCT, false, is_expanded_distance },
+    { "is a product of inputs with a large offset", TARE_EXACT_PRODUCT, false, offsets_input_product },
     { "changes an output, by the check", TARE_EXACT_RESULT, false, tare_exact_is_found },
     { "becomes an integer", TARE_EXACT_RESULT, true, becomes_integer },
     { "is ordered by value", TARE_EXACT_RESULT, true, is_ordered },

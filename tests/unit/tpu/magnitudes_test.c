@@ -648,8 +648,33 @@ static void a_feature_of_a_record__is_an_input(void **state) {
     tare_model_free(net.model);
 }
 
+/* Principal components, (x − mean) · w as x · w − mean · w: the product of what arrives is float32, the layers after it
+ * are not. */
+static void a_large_offset_of_an_input_product__cancels_its_mean(void **state) {
+    struct net net = { .draw = 1 };
+    struct tare_bf16_kept_list kept = { 0 };
+    const struct tare_bfloat16_options options = { .kept = &kept };
+    struct tare_edge x;
+    size_t changes = 0;
+    (void)state;
+    net.model = mini_model_new();
+    net.f = net.g = tare_model_add_function(net.model, "f");
+    kept.arena = &net.model->arena;
+    x = mini_node(net.f, "MatMul", "components", 2, mini_arg(net.f, "x", TARE_DT_FLOAT), matrix(&net, 40, 12, 0, 0.16));
+    x = bi(&net, "BiasAdd", x, matrix(&net, 0, 12, 0, 1500));
+    x = mini_node(net.f, "MatMul", "layer", 2, x, matrix(&net, 12, WIDTH, 0, 0.3));
+    mini_return(net.f, "y", dense(&net, un(&net, "Tanh", x), WIDTH, 4));
+    mini_ok(tare_tpu_bfloat16(net.model, &net.f, 1, &options, &changes));
+    assert_false(is_rounded(net.f, "components"));
+    assert_int_equal(tare_edge_dtype((struct tare_edge){ net.f->args[0], 0 }), TARE_DT_FLOAT);
+    assert_false(tare_node_is(graph_node(net.f, "components")->inputs[0].node, "Cast")); /* not of a rounded value */
+    assert_true(is_rounded(net.f, "layer"));
+    tare_model_free(net.model);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_hat_function__has_no_large_mean),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(a_large_offset_of_an_input_product__cancels_its_mean),
+                                        cmocka_unit_test(a_hat_function__has_no_large_mean),
                                         cmocka_unit_test(a_feature_of_a_record__is_an_input),
                                         cmocka_unit_test(outputs__keep_30_dB_of_what_varies_in_24_of_25_networks) };
     return cmocka_run_group_tests(tests, NULL, NULL);
