@@ -81,6 +81,7 @@ static void join(struct tare_value_fact *to, const struct tare_value_fact *from,
     to->wild |= from->wild;
     to->heavy |= from->heavy;
     to->large |= from->large;
+    to->nonlinear |= from->nonlinear;
     if (first || tare_fact_weight(from) > tare_fact_weight(to)) {
         to->mean = from->mean;
         to->spread = from->spread;
@@ -94,7 +95,7 @@ static void join(struct tare_value_fact *to, const struct tare_value_fact *from,
 
 static bool same_flags(const struct tare_value_fact *a, const struct tare_value_fact *b) {
     return a->varies == b->varies && a->computed == b->computed && a->wild == b->wild && a->heavy == b->heavy &&
-           a->large == b->large;
+           a->large == b->large && a->nonlinear == b->nonlinear;
 }
 
 /* ---- constants ---- */
@@ -384,6 +385,17 @@ static bool is_wild(const struct tare_value_facts *f, const struct tare_node *no
     return wild || (adds(node) && input && computed);
 }
 
+/* Sums, moves, and products and quotients of one varying operand. */
+static bool is_linear(const struct tare_value_facts *f, const struct tare_node *node) {
+    const enum rule rule = rule_of(node);
+    size_t varying = 0;
+    if (has_flag(node, TARE_OP_MOVE) || adds(node) || rule == NEGATES || tare_node_is(node, "Cast")) return true;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        varying += tare_value_fact(f, node->inputs[i])->varies;
+    if (rule == DIVIDES) return varying == 1 && !tare_value_fact(f, node->inputs[1])->varies;
+    return varying == 1 && (has_flag(node, TARE_OP_PRODUCT) || rule == MULTIPLIES || rule == SUMS || rule == AVERAGES);
+}
+
 static const struct tare_node *before_moves(struct tare_edge edge) {
     while (!tare_node_is_arg(edge.node) && has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs)
         edge = edge.node->inputs[0];
@@ -415,6 +427,7 @@ static void find_arithmetic(struct tare_value_fact *fact, const struct tare_valu
         takes_strings |= tare_edge_dtype(node->inputs[i]) == TARE_DT_STRING;
         fact->computed |= floats && from->computed && has_float_output(node);
         fact->large |= from->large;
+        fact->nonlinear |= floats && from->nonlinear;
         if (!any && floats) {
             size.elements = from->elements;
             size.last = from->last;
@@ -431,6 +444,7 @@ static void find_arithmetic(struct tare_value_fact *fact, const struct tare_valu
     /* What is read from a record or a text is an input; its floats are defaults. */
     fact->computed |= takes_floats && !takes_strings && !tare_passes_values(node) && has_float_output(node);
     fact->wild |= is_wild(f, node);
+    fact->nonlinear |= fact->varies && takes_floats && !takes_strings && !is_linear(f, node);
     /* Nothing is known about the mean of an input, nor about what a constant leaves of it. */
     if (adds(node) && fact->varies && (!fact->computed || tare_offsets_input_product(f, node)))
         size.mean = size.spread = 0;

@@ -7,11 +7,12 @@
 #include "graph/model.h"
 
 struct tare_value_fact {
-    bool varies;   /* depends on an input, a random number or state: not on constants and variables alone */
-    bool computed; /* a product, a pooling or another op that is not plain arithmetic contributes to it */
-    bool wild;     /* since the last product, an input was added: its mean is not known */
-    bool heavy;    /* the mean is at least TARE_HEAVY times the deviation: rounding removes what varies */
-    bool large;    /* made from a constant or variable of more than TARE_LARGE elements, or of 8-bit integers */
+    bool varies;    /* depends on an input, a random number or state: not on constants and variables alone */
+    bool computed;  /* a product, a pooling or another op that is not plain arithmetic contributes to it */
+    bool wild;      /* since the last product, an input was added: its mean is not known */
+    bool heavy;     /* the mean is at least TARE_HEAVY times the deviation: rounding removes what varies */
+    bool nonlinear; /* not a linear function of inputs alone */
+    bool large;     /* made from a constant or variable of more than TARE_LARGE elements, or of 8-bit integers */
     float mean, spread, dev; /* over all elements; from element to element; from record to record */
     float elements, last;    /* of the constant that it is made from, and its last dimension; 0: not known */
 };
@@ -43,6 +44,11 @@ bool tare_offsets_input_product(const struct tare_value_facts *facts, const stru
 /* A value that is neither constant nor computed: an input, or arithmetic of inputs alone. */
 static inline bool tare_fact_is_input(const struct tare_value_fact *fact) {
     return fact->varies && !fact->computed;
+}
+
+/* A product of inputs with constants, and sums of such: as little is known about its mean as about theirs. */
+static inline bool tare_fact_is_linear(const struct tare_value_fact *fact) {
+    return fact->varies && fact->computed && !fact->nonlinear;
 }
 
 #endif

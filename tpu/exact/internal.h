@@ -71,8 +71,9 @@ bool tare_exact_is_found(const struct tare_exact_values *values, const struct ta
 /* x², (x − y)². */
 bool tare_exact_is_square(const struct tare_node *node);
 
-/* tpu/exact/results.c: final probabilities and outputs with a large mean (level TARE_EXACT_RESULT), other outputs
- * (TARE_EXACT_OUTPUT). */
+/* tpu/exact/results.c: outputs that are linear in the inputs (level TARE_EXACT_PRODUCT), final probabilities and
+ * outputs with a large mean (TARE_EXACT_RESULT), other outputs (TARE_EXACT_OUTPUT). */
+tare_status tare_exact_linear_outputs(struct tare_exact_values *values);
 tare_status tare_exact_probabilities(struct tare_exact_values *values);
 tare_status tare_exact_large_outputs(struct tare_exact_values *values);
 tare_status tare_exact_outputs(struct tare_exact_values *values);

@@ -376,6 +376,16 @@ static bool offsets_input_product(const struct tare_exact_values *v, const struc
     return tare_offsets_input_product(v->facts, node);
 }
 
+/* z − H · s, s + B · u: an input with what is predicted for it, a state with its change. */
+static bool adds_linear_value(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                              const struct tare_node *node) {
+    static const char *const ops[] = { "AddV2", "Add", "Sub", NULL };
+    (void)view;
+    for (int i = 0; is_one_of(node, ops) && i < 2; i++)
+        if (is_input(v, node->inputs[i]) && tare_fact_is_linear(fact_of(v, node->inputs[1 - i]))) return true;
+    return false;
+}
+
 /* Rounding the operand removes what the product is made of. */
 static bool is_large_factor(const struct tare_exact_values *v, const struct tare_exact_view *view,
                             const struct tare_node *node) {
@@ -465,6 +475,7 @@ const struct tare_exact_kind tare_exact_kinds[] = {
     { "is an angle", TARE_EXACT_PRODUCT, false, is_large_angle },
     { "is a squared distance", TARE_EXACT_PRODUCT, false, is_expanded_distance },
     { "is a product of inputs with a large offset", TARE_EXACT_PRODUCT, false, offsets_input_product },
+    { "is a product of inputs that is added to an input", TARE_EXACT_PRODUCT, false, adds_linear_value },
     { "changes an output, by the check", TARE_EXACT_RESULT, false, tare_exact_is_found },
     { "becomes an integer", TARE_EXACT_RESULT, true, becomes_integer },
     { "is ordered by value", TARE_EXACT_RESULT, true, is_ordered },

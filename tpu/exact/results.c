@@ -114,6 +114,21 @@ static tare_status seed_large(struct tare_exact_values *v, struct tare_edge edge
     return push_output(v, edge, name, TARE_EXACT_RESULT);
 }
 
+/* A linear model, a rotation of coordinates, the next state of a filter: as little is known about the mean as about
+ * that of the inputs. */
+static tare_status seed_linear(struct tare_exact_values *v, struct tare_edge edge, const char *name) {
+    const struct tare_node *node = edge.node;
+    if (tare_fact_is_linear(tare_value_fact(v->facts, edge))) return push_output(v, edge, name, TARE_EXACT_PRODUCT);
+    if (tare_node_is(node, "Identity")) return seed_linear(v, node->inputs[0], name);
+    for (size_t i = 0; tare_op_is_one_of(node->op, (const char *const[]){ "AddV2", "Add", "Sub", NULL }) && i < 2; i++)
+        TARE_TRY(seed_linear(v, node->inputs[i], name)); /* a term */
+    return TARE_OK;
+}
+
+tare_status tare_exact_linear_outputs(struct tare_exact_values *v) {
+    return each_output(v, seed_linear);
+}
+
 tare_status tare_exact_large_outputs(struct tare_exact_values *v) {
     return each_output(v, seed_large);
 }

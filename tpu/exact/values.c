@@ -224,7 +224,8 @@ static tare_status follow_return(struct tare_exact_values *v, const struct tare_
 static bool passes(const struct tare_exact_values *v, const struct tare_node *node, size_t i,
                    enum tare_exact_level level) {
     if (tare_passes_values(node) || level >= TARE_EXACT_ARITHMETIC) return true;
-    return level == TARE_EXACT_PRODUCT && !tare_value_fact(v->facts, node->inputs[i])->computed;
+    return level == TARE_EXACT_PRODUCT && (!tare_value_fact(v->facts, node->inputs[i])->computed ||
+                                           tare_fact_is_linear(tare_value_fact(v->facts, node->inputs[i])));
 }
 
 /* A distance x² + c² − 2 x·c is exact for an x that was rounded before both terms. */
@@ -311,6 +312,7 @@ static tare_status seed_level(struct tare_exact_values *v, enum tare_exact_level
         for (size_t i = 0; i < v->views[g].graph->n_nodes; i++)
             if (tare_exact_counts(&v->views[g], i))
                 TARE_TRY(seed_node(v, &v->views[g], v->views[g].graph->nodes[i], level));
+    if (level == TARE_EXACT_PRODUCT && !v->options->rounds_magnitudes) TARE_TRY(tare_exact_linear_outputs(v));
     if (level == TARE_EXACT_RESULT && !v->options->rounds_outputs) TARE_TRY(tare_exact_probabilities(v));
     if (level == TARE_EXACT_RESULT && !v->options->rounds_magnitudes) TARE_TRY(tare_exact_large_outputs(v));
     if (level == TARE_EXACT_OUTPUT && !v->options->rounds_magnitudes) TARE_TRY(tare_exact_outputs(v));

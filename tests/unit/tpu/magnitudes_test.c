@@ -672,8 +672,43 @@ static void a_large_offset_of_an_input_product__cancels_its_mean(void **state) {
     tare_model_free(net.model);
 }
 
+/* A filter: r = z − s · h, next = s · a + r · k; a rotation of coordinates. Products of the inputs are float32, with
+ * unrounded operands, and those behind an activation are bfloat16. */
+static void linear_functions_of_inputs__stay_float32(void **state) {
+    struct net net = { .draw = 1 };
+    struct tare_bf16_kept_list kept = { 0 };
+    const struct tare_bfloat16_options options = { .kept = &kept };
+    struct tare_edge s, r, h;
+    size_t changes = 0;
+    (void)state;
+    net.model = mini_model_new();
+    net.f = net.g = tare_model_add_function(net.model, "f");
+    kept.arena = &net.model->arena;
+    s = mini_arg(net.f, "s", TARE_DT_FLOAT);
+    r = mini_node(net.f, "MatMul", "predicted", 2, s, matrix(&net, 4, 2, 0, 0.5));
+    r = bi(&net, "Sub", mini_arg(net.f, "z", TARE_DT_FLOAT), r);
+    h = mini_node(net.f, "MatMul", "hidden", 2, un(&net, "Tanh", r), matrix(&net, 2, WIDTH, 0, 0.7));
+    h = mini_node(net.f, "MatMul", "gain", 2, un(&net, "Tanh", h), matrix(&net, WIDTH, 4, 0, 0.1));
+    s = mini_node(net.f, "MatMul", "next", 2, s, matrix(&net, 4, 4, 0, 0.5));
+    mini_return(net.f, "next", bi(&net, "AddV2", s, h));
+    s = mini_node(net.f, "MatMul", "rotated", 2, mini_arg(net.f, "p", TARE_DT_FLOAT), matrix(&net, 2, 2, 0, 0.7));
+    mini_return(net.f, "rotated", s);
+    mini_ok(tare_tpu_bfloat16(net.model, &net.f, 1, &options, &changes));
+    for (int i = 0; i < 3; i++) {
+        static const char *const products[] = { "predicted", "rotated", "next" };
+        const struct tare_node *product = graph_node(net.f, products[i]);
+        assert_int_equal(product->output_dtypes[0], TARE_DT_FLOAT);
+        assert_true(tare_node_is_arg(product->inputs[0].node));
+        assert_int_equal(tare_edge_dtype(product->inputs[0]), TARE_DT_FLOAT);
+    }
+    assert_true(is_rounded(net.f, "hidden"));
+    assert_true(is_rounded(net.f, "gain"));
+    tare_model_free(net.model);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_large_offset_of_an_input_product__cancels_its_mean),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(linear_functions_of_inputs__stay_float32),
+                                        cmocka_unit_test(a_large_offset_of_an_input_product__cancels_its_mean),
                                         cmocka_unit_test(a_hat_function__has_no_large_mean),
                                         cmocka_unit_test(a_feature_of_a_record__is_an_input),
                                         cmocka_unit_test(outputs__keep_30_dB_of_what_varies_in_24_of_25_networks) };
