@@ -262,12 +262,39 @@ static tare_status add_tensors(struct engine *e) {
     return TARE_OK;
 }
 
-/* Batch size that amortizes the fixed cost per run of adding a tensor to the statistics. */
+/* Values of a tensor that amortize the fixed cost per run of adding it to the statistics. */
+enum { ENOUGH_VALUES = 1 << 18 };
+
 static size_t batch_that_pays(const struct engine *e) {
-    enum { ENOUGH_VALUES = 1 << 18, MOST = 32 };
+    enum { MOST = 32 };
     if (e->plan.most_elements <= 0) return 1;
     const int64_t batch = ENOUGH_VALUES / e->plan.most_elements;
     return batch < 1 ? 1 : batch > MOST ? MOST : (size_t)batch;
+}
+
+/* Values of a record of a tensor, at least ENOUGH_VALUES if they are as many; 0: not known. */
+static int64_t values_of(struct tare_shape shape) {
+    int64_t values = 1;
+    for (int i = 0; i < shape.rank && values < ENOUGH_VALUES; i++) {
+        const int64_t size = i == 0 && shape.dims[0] < 0 ? 1 : shape.dims[i];
+        if (size <= 0 || !tare_mul_i64(&values, values, size)) return 0;
+    }
+    return values;
+}
+
+/* *found: an inferred shape has so many values for each record that a batch of two does not pay; then no records need
+ * to be tried together. */
+static tare_status find_large_tensor(bool *found, const struct engine *e) {
+    struct tare_model_shapes *shapes = NULL;
+    *found = false;
+    TARE_TRY(tare_error_dismiss(tare_model_shapes_new(&shapes, e->plan.model)));
+    for (size_t i = 0; shapes && i < e->observed.n_slots && !*found; i++) {
+        const struct tare_observed_slot *slot = &e->observed.slots[i];
+        const struct tare_edge edge = { .node = (struct tare_node *)(uintptr_t)slot->node, .index = (int)slot->output };
+        *found = values_of(tare_model_shape(shapes, edge)) > ENOUGH_VALUES / 2;
+    }
+    tare_model_shapes_free(shapes);
+    return TARE_OK;
 }
 
 /* Number of records that may run as one batch; *reason if it is fewer than requested. */
@@ -278,7 +305,9 @@ static tare_status choose_batch(struct engine *e, const struct tare_signature *s
     if (e->plan.loop) *reason = "they are steps of sequences (--feedback)";
     if (e->plan.loop) return TARE_OK;
     TARE_TRY(tare_batch_check_graph(reason, e->plan.model, signature));
-    if (*reason) return TARE_OK;
+    bool is_large = false;
+    if (!*reason && e->options->batch == 0) TARE_TRY(find_large_tensor(&is_large, e));
+    if (*reason || is_large) return TARE_OK;
     const struct tare_batch_sample *samples[2];
     enum tare_batch_verdict verdict;
     TARE_TRY(tare_feeder_peek(&e->feeder, samples));

@@ -94,7 +94,7 @@ static void sign(struct tare_graph_model *model, struct tare_edge x, struct tare
     *s->outputs = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = y };
 }
 
-enum kind { PLAIN, MIXING, BRANCHING, COUNTING };
+enum kind { PLAIN, MIXING, BRANCHING, COUNTING, WIDE };
 
 static struct tare_graph *branch(struct tare_graph_model *model, const char *name, float by) {
     struct tare_graph *function = tare_model_add_function(model, name);
@@ -105,7 +105,7 @@ static struct tare_graph *branch(struct tare_graph_model *model, const char *nam
 }
 
 /* x * w + b, rectified; then, by kind, the mean over all rows (which mixes the records of a batch), a branch that hangs
- * on the greatest value, or a factor that grows from run to run. */
+ * on the greatest value, a factor that grows from run to run, or a product of many columns. */
 static struct tare_graph_model *make_model(enum kind kind) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
@@ -144,6 +144,7 @@ static struct tare_graph_model *make_model(enum kind kind) {
         mini_ok(tare_node_add_control(read, count));
         y = mini_node(g, "Mul", "grown", 2, y, mini_done(read));
     }
+    if (kind == WIDE) y = mini_node(g, "MatMul", "columns", 2, y, constant(g, "many", HIDDEN, 140000, 3));
     sign(model, x, y);
     return model;
 }
@@ -232,6 +233,21 @@ static void calibrate__unasked_as_many_records_run_together_as_pay(void **state)
     assert_int_equal(outcome.batch, 1);
     tare_model_free(model);
     tare_model_free(mixing);
+}
+
+/* What is tried: two records of equal values are the reason why no records run together. */
+static void calibrate__records_of_large_tensors_are_not_tried_together(void **state) {
+    (void)state;
+    for (int wide = 0; wide < 2; wide++) {
+        struct tare_graph_model *model = make_model(wide ? WIDE : PLAIN);
+        struct tare_calibration_outcome outcome;
+        struct memory_source memory = all_records();
+        memory.twins = true;
+        tare_calibration_free(run(model, memory, 2, 0, &outcome));
+        assert_int_equal(outcome.batch, 1);
+        assert_int_equal(outcome.batch_reason == NULL, wide);
+        tare_model_free(model);
+    }
 }
 
 static void calibrate__counts_what_the_model_computes(void **state) {
@@ -640,6 +656,7 @@ int main(void) {
         cmocka_unit_test(calibrate__workers_and_batches_leave_no_trace),
         cmocka_unit_test(calibrate__equal_records_do_not_prove_that_they_can_run_together),
         cmocka_unit_test(calibrate__unasked_as_many_records_run_together_as_pay),
+        cmocka_unit_test(calibrate__records_of_large_tensors_are_not_tried_together),
         cmocka_unit_test(calibrate__counts_what_the_model_computes),
         cmocka_unit_test(calibrate__shards_in_any_order_give_the_bytes_of_one_run),
         cmocka_unit_test(calibrate__branches_tell_which_were_reached),
