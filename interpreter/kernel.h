@@ -13,6 +13,7 @@ struct tare_requantize;
 enum tare_norm_operand { TARE_NORM_SCALE, TARE_NORM_OFFSET, TARE_NORM_MEAN, TARE_NORM_VARIANCE, TARE_NORM_OPERANDS };
 
 struct tare_gemm_epilogue;
+struct tare_pointwise; /* interpreter/kernels/simd/pointwise.h */
 
 /* The vectors of an epilogue in the kernel's form, kept for later runs because its operands, except for the addend, are
  * constant. */
@@ -25,15 +26,16 @@ struct tare_kept_epilogue {
 };
 
 /* Epilogue fused into output 0, element by element: * scale and + bias of the last dimension, batch normalization,
- * + addend, ReLU clamp (x < 0 ? 0 : x, at most limit). A kernel applies either all of it in its own pass, bit for bit
- * as the separate ops would, and sets `applied`, or none of it. */
+ * + addend, ReLU clamp (x < 0 ? 0 : x, at most limit) or another activation. A kernel applies either all of it in its
+ * own pass, bit for bit as the separate ops would, and sets `applied`, or none of it. */
 struct tare_epilogue {
     const struct tare_tensor *scale, *bias, *addend;    /* NULL: none; of any dtype and shape: the kernel checks */
     const struct tare_tensor *norm[TARE_NORM_OPERANDS]; /* as `bias`; all or none */
     struct tare_tensor *addend_slot;                    /* the addend, if a kernel may move it out; else NULL */
     float epsilon;                                      /* of the normalization */
     bool relu;
-    float limit; /* INFINITY: none */
+    float limit;                             /* INFINITY: none */
+    const struct tare_pointwise *activation; /* instead of the clamp, for float outputs; NULL: none */
     bool applied;
     struct tare_kept_epilogue *kept; /* NULL: the operands may change */
 };

@@ -1,7 +1,8 @@
 /* Operator fusion: a convolution or product whose result is used only by a multiplication with a constant (the scale of
  * int8 weights), BiasAdd, Add, a batch normalization, Relu or Relu6 may compute these in its own epilogue (struct
- * tare_epilogue in interpreter/kernel.h). This saves passes over memory. The operations on each element and their order
- * do not change. When an intermediate value is observed, the steps run one by one. */
+ * tare_epilogue in interpreter/kernel.h), and the steps of an activation (fusion_activation.c). This saves passes over
+ * memory. The operations on each element and their order do not change. When an intermediate value is observed, the
+ * steps run one by one. */
 #include "interpreter/execution/plan.h"
 
 #include <math.h>
@@ -142,6 +143,7 @@ static tare_status find_fusion(const struct finder *f, struct tare_arena *arena,
         if (user < 0 || steps[user].reads || !take_step(f, &fusion, user, slot, head)) break;
         slot = steps[fusion.steps[fusion.n_steps - 1]].first_output;
     }
+    if (!fusion.relu) TARE_TRY(tare_plan_find_activation(&fusion, f->plan, f->uses, head, &slot, arena));
     if (fusion.n_steps == 0) return TARE_OK;
     fusion.output = slot;
     TARE_TRY(keep_epilogue(&fusion, arena));

@@ -3,9 +3,11 @@
 
 bool tare_plan_epilogue(struct tare_epilogue *epilogue, const struct tare_plan *plan,
                         const struct tare_exec_frame *frame, const struct tare_fusion *fusion) {
-    *epilogue = (struct tare_epilogue){
-        .relu = fusion->relu, .limit = fusion->limit, .epsilon = fusion->epsilon, .kept = fusion->kept
-    };
+    *epilogue = (struct tare_epilogue){ .relu = fusion->relu,
+                                        .limit = fusion->limit,
+                                        .epsilon = fusion->epsilon,
+                                        .activation = fusion->activation,
+                                        .kept = fusion->kept };
     if (fusion->has_scale) epilogue->scale = tare_plan_value(plan, frame, fusion->scale);
     if (fusion->has_bias) epilogue->bias = tare_plan_value(plan, frame, fusion->bias);
     if (fusion->has_addend) epilogue->addend = tare_plan_value(plan, frame, fusion->addend);

@@ -10,6 +10,7 @@
 #include "interpreter/execution/state.h"
 #include "interpreter/kernel.h"
 #include "interpreter/kernels/expression.h"
+#include "interpreter/kernels/simd/pointwise.h"
 
 enum tare_step_kind {
     TARE_STEP_PLAIN,
@@ -21,7 +22,7 @@ enum tare_step_kind {
 };
 
 /* Operator fusion: steps that the preceding step (the head) may compute in its epilogue. */
-enum { TARE_FUSION_MAX_STEPS = 8 };
+enum { TARE_FUSION_MAX_STEPS = 8 + TARE_POINTWISE_MOST };
 struct tare_fusion {
     int steps[TARE_FUSION_MAX_STEPS]; /* in order, after the head */
     int n_steps;
@@ -31,8 +32,9 @@ struct tare_fusion {
     bool addend_ends;                                  /* nothing uses the addend after the head, except the fusion */
     int scale, bias, addend, norm[TARE_NORM_OPERANDS]; /* value numbers */
     float limit, epsilon;
-    struct tare_kept_epilogue *kept; /* NULL: an operand is not constant */
-    bool active;                     /* the present observer requests no intermediate value */
+    const struct tare_pointwise *activation; /* what the steps after these compute of their result; NULL: none */
+    struct tare_kept_epilogue *kept;         /* NULL: an operand is not constant */
+    bool active;                             /* the present observer requests no intermediate value */
 };
 
 /* Tiled execution: a step and the following ones that may run together with it (tare_op.run_tiled), each with its
@@ -269,6 +271,7 @@ const struct tare_tensor *tare_plan_value(const struct tare_plan *plan, const st
 struct tare_plan_uses {
     int *made_by; /* by slot: step; TARE_NO_STEP for a feed */
     int *used_by; /* by slot: the only step, TARE_NO_STEP, or TARE_MANY_STEPS (also for a result) */
+    int *n_uses;  /* by slot: as an input of a step, or a result */
 };
 tare_status tare_plan_note_uses(struct tare_plan_uses *uses, const struct tare_plan *plan, struct tare_arena *arena);
 /* The value is computed before step `head` runs. */
@@ -277,6 +280,10 @@ bool tare_plan_is_before(const struct tare_plan_uses *uses, int value, int head)
 
 /* Find the fusions and tilings of a complete plan (arena memory). Not for plans with dead branches or loop frames. */
 tare_status tare_plan_find_fusions(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
+/* Adds the steps after `head` that compute a function of the value in `slot` alone, such as x * sigmoid(x) or a form of
+ * GELU, and sets fusion->activation; the slot of the function's value, or `slot`. */
+tare_status tare_plan_find_activation(struct tare_fusion *fusion, const struct tare_plan *plan,
+                                      const struct tare_plan_uses *uses, int head, int *slot, struct tare_arena *arena);
 tare_status tare_plan_find_tilings(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
 /* Finds the groups of element-wise steps among those that are in no fusion. */
 tare_status tare_plan_find_groups(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,

@@ -91,7 +91,7 @@ struct tare_depthwise_image {
     const struct tare_conv *conv;
     float *output;
     const float *input, *filter;
-    const struct tare_gemm_epilogue *epilogue; /* of the image's first element; simple or bounded. NULL: none */
+    const struct tare_gemm_epilogue *epilogue; /* of the image's first element; NULL: none */
 };
 typedef void tare_depthwise_image_kernel(const struct tare_depthwise_image *image);
 /* NULL: no kernel for that convolution. */

@@ -174,21 +174,13 @@ static void run_lines(enum tare_cpu_level level, const struct tare_depthwise_ima
         line(&walk, (char *)(image->output + i * line_size), i * line_size, i / conv->out[1], i % conv->out[1]);
 }
 
-static void run_image(enum tare_cpu_level level, struct tare_depthwise_image image) {
-    const struct tare_gemm_epilogue *epilogue = image.epilogue;
-    const struct tare_conv *conv = image.conv;
-    const bool is_separate = epilogue && epilogue->is_general && !epilogue->is_bounded;
-    tare_depthwise_image_kernel *kernel = image_kernel_of(level, conv);
+static void run_image(enum tare_cpu_level level, const struct tare_depthwise_image *image) {
+    tare_depthwise_image_kernel *kernel = image_kernel_of(level, image->conv);
     if (tare_control_is_stopped()) return;
-    if (!kernel) {
-        run_lines(level, &image);
-        return;
-    }
-    if (is_separate) image.epilogue = NULL;
-    kernel(&image);
-    if (is_separate)
-        epilogue_of(level)(epilogue, image.output, conv->out_channels, conv->out[1] * conv->out[2], conv->out_channels,
-                           0, 0);
+    if (kernel)
+        kernel(image);
+    else
+        run_lines(level, image);
 }
 
 void tare_depthwise_one_line(tare_depthwise_kernel *kernel, const struct tare_conv *conv, void *output,
@@ -220,7 +212,7 @@ void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const stru
             image = scratch;
         }
         run_image(level,
-                  (struct tare_depthwise_image){ conv, output, image, filter, !epilogue ? NULL : &image_epilogue });
+                  &(struct tare_depthwise_image){ conv, output, image, filter, !epilogue ? NULL : &image_epilogue });
         output += image_out;
     }
 }

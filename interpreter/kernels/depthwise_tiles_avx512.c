@@ -1,9 +1,11 @@
 /* The AVX-512 variant of depthwise_tiles_loop.h. */
 #include "interpreter/kernels/conv.h"
 #include "interpreter/kernels/epilogue.h"
+#include "interpreter/kernels/simd/pointwise.h"
 
 #if TARE_KERNELS_X86
 #define TARGET TARE_TARGET_AVX512
+#define LEVEL TARE_CPU_AVX512
 
 typedef __m512 vec;
 typedef __mmask16 vec_mask;
@@ -46,7 +48,7 @@ TARE_ALWAYS_INLINE TARGET void store(float *to, vec x, vec_mask mask, const bool
 #define SUMS vec s0, vec s1, vec s2, vec s3, vec s4, vec s5, vec s6
 #define SUMS_OF(x) x[0], x[1], x[2], x[3], x[4], x[5], x[6]
 
-/* Sums that are beyond the bound. */
+/* Sums that are beyond the bound, or of another general epilogue. */
 static __attribute__((noinline)) TARGET void finish_in_memory(SUMS, const struct tile *tile, int64_t line,
                                                               const struct tare_gemm_epilogue *epilogue) {
     const vec sums[COLUMNS] = { s0, s1, s2, s3, s4, s5, s6 };
@@ -56,6 +58,12 @@ static __attribute__((noinline)) TARGET void finish_in_memory(SUMS, const struct
         if (i < tile->count) _mm512_mask_storeu_ps(y + i * tile->y_step, tile->mask, sums[i]);
     tare_epilogue_avx512(epilogue, y, tile->y_step, tile->count, __builtin_popcount(tile->mask),
                          tile->y_at + line * tile->y_line, tile->channel);
+}
+
+TARE_ALWAYS_INLINE TARGET void finish_general(vec sums[COLUMNS], const struct tile *tile, int line,
+                                              const struct tare_gemm_epilogue *epilogue, const bool whole) {
+    (void)whole; /* the mask is set */
+    finish_in_memory(SUMS_OF(sums), tile, line, epilogue);
 }
 
 TARE_ALWAYS_INLINE TARGET void finish_columns(vec sums[COLUMNS], const struct tile *tile, int64_t line,

@@ -70,13 +70,21 @@ TARE_ALWAYS_INLINE TARGET void add_line(vec sums[LINES][COLUMNS], const struct t
 TARE_ALWAYS_INLINE TARGET void finish_bounded(vec sums[COLUMNS], const struct tile *tile, int line,
                                               const struct tare_gemm_epilogue *epilogue, const bool whole);
 
-/* Completes the sums of an output line. */
+/* Completes them with another general epilogue. */
+TARE_ALWAYS_INLINE TARGET void finish_general(vec sums[COLUMNS], const struct tile *tile, int line,
+                                              const struct tare_gemm_epilogue *epilogue, const bool whole);
+
+/* Completes the sums of an output line, but for the activation of a simple epilogue. */
 TARE_ALWAYS_INLINE TARGET void finish(vec sums[COLUMNS], const struct tile *tile, int line,
                                       const struct tare_gemm_epilogue *epilogue, const bool whole) {
     float *y = tile->y + line * tile->y_line;
     const int64_t at = tile->y_at + line * tile->y_line;
     if (epilogue && epilogue->is_bounded) {
         finish_bounded(sums, tile, line, epilogue, whole);
+        return;
+    }
+    if (epilogue && !tare_epilogue_is_simple(epilogue)) {
+        finish_general(sums, tile, line, epilogue, whole);
         return;
     }
     if (epilogue && epilogue->scale) {
@@ -198,6 +206,8 @@ TARE_ALWAYS_INLINE int64_t channels_together(const struct tare_conv *conv) {
 TARE_ALWAYS_INLINE TARGET void run_image(const struct tare_depthwise_image *image, int64_t first, int64_t count,
                                          const int size, const int stride) {
     const struct tare_conv *conv = image->conv;
+    const bool is_simple = image->epilogue && tare_epilogue_is_simple(image->epilogue);
+    const struct tare_pointwise *activation = is_simple ? image->epilogue->activation : NULL;
     for (int64_t line = 0; line < conv->out[1]; line += LINES) {
         for (int64_t column = 0; column < conv->out[2]; column += COLUMNS) {
             struct tile tile = tile_at(image, line, column, first, size, stride);
@@ -208,6 +218,10 @@ TARE_ALWAYS_INLINE TARGET void run_image(const struct tare_depthwise_image *imag
             else
                 run_channels(&tile, image, count, LINES, size, stride, false);
         }
+        if (!activation) continue;
+        const int64_t lines = least(conv->out[1] - line, LINES), width = conv->out[2];
+        tare_pointwise_rows_at(LEVEL, activation, image->output + line * width * conv->out_channels + first,
+                               conv->out_channels, lines * width, count);
     }
 }
 

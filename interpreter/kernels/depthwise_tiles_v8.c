@@ -1,9 +1,11 @@
 /* The variant of depthwise_tiles_loop.h with vectors of eight lanes. */
 #include "interpreter/kernels/conv.h"
 #include "interpreter/kernels/epilogue_v8.h"
+#include "interpreter/kernels/simd/pointwise.h"
 
 #if TARE_KERNELS_V8
 #define TARGET TARE_TARGET_V8
+#define LEVEL TARE_CPU_V8
 
 typedef tare_v8 vec;
 typedef tare_m8 vec_mask;
@@ -41,7 +43,7 @@ TARE_ALWAYS_INLINE TARGET void store(float *to, vec x, vec_mask mask, const bool
 
 #include "interpreter/kernels/depthwise_tiles_loop.h"
 
-/* Sums that are beyond the bound. */
+/* Sums that are beyond the bound, or of another general epilogue. */
 static __attribute__((noinline)) TARGET void finish_in_memory(vec s0, vec s1, vec s2, vec s3, const struct tile *tile,
                                                               int64_t line, const struct tare_gemm_epilogue *epilogue) {
     const vec sums[COLUMNS] = { s0, s1, s2, s3 };
@@ -51,6 +53,12 @@ static __attribute__((noinline)) TARGET void finish_in_memory(vec s0, vec s1, ve
     for (int i = 0; i < COLUMNS; i++)
         if (i < tile->count) tare_v8_store_first(y + i * tile->y_step, sums[i], tile->mask, channels);
     tare_epilogue_v8(epilogue, y, tile->y_step, tile->count, channels, tile->y_at + line * tile->y_line, tile->channel);
+}
+
+TARE_ALWAYS_INLINE TARGET void finish_general(vec sums[COLUMNS], const struct tile *tile, int line,
+                                              const struct tare_gemm_epilogue *epilogue, const bool whole) {
+    (void)whole; /* the mask is set */
+    finish_in_memory(sums[0], sums[1], sums[2], sums[3], tile, line, epilogue);
 }
 
 TARE_ALWAYS_INLINE TARGET void finish_columns(vec sums[COLUMNS], const struct tile *tile, int64_t line,

@@ -18,6 +18,7 @@
 #include "interpreter/kernels/gemm.h"
 
 #include "base/tensor/number.h"
+#include "interpreter/kernels/simd/pointwise.h"
 
 #include <math.h>
 
@@ -83,4 +84,5 @@ void tare_epilogue_plain(const struct tare_gemm_epilogue *epilogue, float *c, in
                 c[k] = x;
         }
     }
+    if (epilogue->activation) tare_pointwise_rows_at(TARE_CPU_PLAIN, epilogue->activation, c, ldc, rows, columns);
 }

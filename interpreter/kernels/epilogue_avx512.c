@@ -1,6 +1,7 @@
 /* The AVX-512 variant of general epilogues: lanes hold columns, whose vectors are loaded once for all rows. */
 #include "interpreter/kernels/bfloat16_lanes.h"
 #include "interpreter/kernels/gemm.h"
+#include "interpreter/kernels/simd/pointwise.h"
 
 #include <math.h>
 
@@ -144,5 +145,6 @@ void tare_epilogue_avx512(const struct tare_gemm_epilogue *epilogue, float *c, i
         run_narrow(epilogue, c, rows, columns, at, column);
     else
         run_any(epilogue, c, ldc, rows, columns, at, column);
+    if (epilogue->activation) tare_pointwise_rows_at(TARE_CPU_AVX512, epilogue->activation, c, ldc, rows, columns);
 }
 #endif

@@ -1,7 +1,7 @@
 /* General epilogues with vectors of eight lanes, which hold columns, whose vectors are loaded once for all rows. */
 #include "interpreter/kernels/bfloat16_lanes.h"
 #include "interpreter/kernels/gemm.h"
-#include "interpreter/kernels/simd/v8.h"
+#include "interpreter/kernels/simd/pointwise.h"
 
 #include <math.h>
 
@@ -68,5 +68,6 @@ TARE_TARGET_V8 void tare_epilogue_v8(const struct tare_gemm_epilogue *epilogue, 
         run(epilogue, c, ldc, rows, columns, at, column, true);
     else
         run(epilogue, c, ldc, rows, columns, at, column, false);
+    if (epilogue->activation) tare_pointwise_rows_v8(epilogue->activation, c, ldc, rows, columns);
 }
 #endif

@@ -20,6 +20,8 @@ enum {
     TARE_GEMM_BLOCK_K = 512,
 };
 
+struct tare_pointwise; /* simd/pointwise.h */
+
 /* Rows of A: either a matrix in memory, or a function that gathers a block of it (a convolution's patches). */
 struct tare_gemm_rows {
     const float *data; /* element (i, j) at data[i * stride + j]; NULL: gather */
@@ -32,9 +34,10 @@ struct tare_gemm_rows {
 
 /* The epilogue: applied to each finished element before it is stored, with each step rounded as the separate op would:
  * x * scale and x + bias of its column, (x - mean) * factor + offset of its column, x + addend, then with `relu`
- * x < 0 ? 0 : x and x > limit ? limit : x. If it is general, a pass over each tile computes it while the tile is in the
- * first-level cache; otherwise it has no normalization and is computed in registers. Of an epilogue that rounds, NaNs
- * among the sums and in the vectors have a low half of zero, as those of bfloat16 values have. */
+ * x < 0 ? 0 : x and x > limit ? limit : x, or with an activation its function. If it is general, a pass over each tile
+ * computes it while the tile is in the first-level cache; otherwise it has no normalization and is computed in
+ * registers. Of an epilogue that rounds, NaNs among the sums and in the vectors have a low half of zero, as those of
+ * bfloat16 values have. */
 struct tare_gemm_epilogue {
     const float *scale;  /* one a column; NULL: none */
     const float *bias;   /* one a column; NULL: none */
@@ -47,10 +50,16 @@ struct tare_gemm_epilogue {
         is_repeated; /* the vectors have eight columns, twice, so that two rows fill a vector of 16; false: not known */
     bool is_bounded; /* the result of tare_epilogue_is_bounded, which allows faster rounding; false: not known */
     bool is_certain; /* all sums are known to be at most TARE_EPILOGUE_MOST in magnitude; false: they are tested */
-    const float *mean, *factor, *offset; /* one a column; NULL: no normalization */
-    const uint16_t *addend_bfloat16;     /* instead of `addend`, if `rounds` */
+    const float *mean, *factor, *offset;     /* one a column; NULL: no normalization */
+    const uint16_t *addend_bfloat16;         /* instead of `addend`, if `rounds` */
+    const struct tare_pointwise *activation; /* computed after the addend, instead of a clamp; not if `rounds` */
     uint16_t *to; /* as C, with its row stride: the bfloat16 result, if `rounds`; C then is scratch. NULL: C */
 };
+
+/* True if all but the activation is simple: vectors, addend and clamp in registers. */
+static inline bool tare_epilogue_is_simple(const struct tare_gemm_epilogue *epilogue) {
+    return !epilogue->is_general || (!epilogue->mean && !epilogue->rounds);
+}
 
 /* Number of floats of the packed weights; 0 if the product overflows or a size is negative. */
 size_t tare_gemm_packed_floats(int64_t k, int64_t n);

@@ -1,6 +1,7 @@
 /* The matrix product with vectors of eight lanes: tiles of up to 6 rows by one panel of two vectors (12 accumulators),
  * wider for few rows. */
 #include "interpreter/kernels/epilogue_v8.h"
+#include "interpreter/kernels/simd/pointwise.h"
 
 #if TARE_KERNELS_V8
 
@@ -173,7 +174,9 @@ static void run_line(const struct tare_gemm_block *block, const struct tare_gemm
     }
 }
 
-static TARE_TARGET_V8 void run(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general) {
+/* `activation`: of all columns of a group together, as each call takes time. */
+static TARE_TARGET_V8 void run(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general,
+                               const struct tare_pointwise *activation) {
     const int64_t rows = block->rows, n = block->n;
     struct waiting waiting = { 0 };
     const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS; /* of a line, all nearly as high */
@@ -191,6 +194,8 @@ static TARE_TARGET_V8 void run(const struct tare_gemm_block *block, const struct
         };
         for (int64_t line = 0; line < block->lines; line++)
             run_line(block, general, line, &group, tile_count, &waiting);
+        for (int64_t line = 0; line < block->lines && activation; line++)
+            tare_pointwise_rows_v8(activation, block->c + line * block->c_line + column, block->ldc, rows, columns);
         column += width;
     }
     if (general) finish(&waiting, general, block);
@@ -199,11 +204,14 @@ static TARE_TARGET_V8 void run(const struct tare_gemm_block *block, const struct
 void tare_gemm_block_v8(const struct tare_gemm_block *block) {
     const bool is_general = block->epilogue && block->epilogue->is_general && !block->epilogue->is_bounded;
     if (!is_general) {
-        run(block, NULL);
+        run(block, NULL, NULL);
         return;
     }
     struct tare_gemm_block sums = *block;
-    sums.epilogue = NULL;
-    run(&sums, block->epilogue);
+    struct tare_gemm_epilogue simple = *block->epilogue;
+    simple.is_general = false;
+    const bool is_simple = tare_epilogue_is_simple(block->epilogue);
+    sums.epilogue = is_simple ? &simple : NULL;
+    run(&sums, is_simple ? NULL : block->epilogue, is_simple ? simple.activation : NULL);
 }
 #endif

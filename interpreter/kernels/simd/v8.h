@@ -38,6 +38,7 @@ TARE_V8(tare_v8, sub_product, (tare_v8 x, tare_v8 y, tare_v8 z), _mm256_fnmadd_p
 TARE_V8(tare_v8, div, (tare_v8 x, tare_v8 y), _mm256_div_ps(x, y))
 TARE_V8(tare_v8, abs, (tare_v8 x), _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x))
 TARE_V8(tare_v8, negative_abs, (tare_v8 x), _mm256_or_ps(_mm256_set1_ps(-0.0f), x))
+TARE_V8(tare_v8, neg, (tare_v8 x), _mm256_xor_ps(_mm256_set1_ps(-0.0f), x))
 TARE_V8(tare_v8, with_sign, (tare_v8 x, tare_v8 of),
         _mm256_or_ps(tare_v8_abs(x), _mm256_and_ps(_mm256_set1_ps(-0.0f), of)))
 /* x < y ? then : otherwise */
@@ -96,6 +97,7 @@ TARE_V8(sub_product, (tare_v8 x, tare_v8 y, tare_v8 z), vfmsq_f32(x.low, y.low, 
 TARE_V8(div, (tare_v8 x, tare_v8 y), vdivq_f32(x.low, y.low), vdivq_f32(x.high, y.high))
 TARE_V8(abs, (tare_v8 x), vabsq_f32(x.low), vabsq_f32(x.high))
 TARE_V8(negative_abs, (tare_v8 x), vnegq_f32(vabsq_f32(x.low)), vnegq_f32(vabsq_f32(x.high)))
+TARE_V8(neg, (tare_v8 x), vnegq_f32(x.low), vnegq_f32(x.high))
 TARE_V8(with_sign, (tare_v8 x, tare_v8 of), vbslq_f32(vdupq_n_u32(1u << 31), of.low, x.low),
         vbslq_f32(vdupq_n_u32(1u << 31), of.high, x.high))
 TARE_V8(if_less, (tare_v8 x, tare_v8 y, tare_v8 then, tare_v8 otherwise),

@@ -135,6 +135,8 @@ static bool set_fields(struct tare_gemm_epilogue *out, struct tare_kernel *kerne
     if (addend && !addend_fits(addend, output)) return false;
     if (addend && out->rounds) out->addend_bfloat16 = addend->data;
     if (addend && !out->rounds) out->addend = addend->data;
+    out->activation = epilogue->activation;
+    out->is_general |= epilogue->activation != NULL;
     out->relu = epilogue->relu;
     out->limit = epilogue->limit;
     return true;

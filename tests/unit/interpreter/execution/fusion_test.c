@@ -347,8 +347,89 @@ static void fusion__sum_of_two_branches(void **state) {
     compare(model, x, relu2);
 }
 
+static struct tare_edge number(struct tare_graph *g, const char *name, float value) {
+    struct tare_tensor tensor;
+    const struct tare_shape scalar = tare_shape_make(0);
+    mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, &scalar));
+    *TARE_DATA(float, &tensor) = value;
+    struct tare_node *node = tare_graph_add_const(g, name, &tensor);
+    tare_tensor_reset(&tensor);
+    assert_non_null(node);
+    return (struct tare_edge){ node, 0 };
+}
+
+enum { FORMS = 6 };
+
+/* Forms of activations that exporters write. */
+static struct tare_edge activation(struct tare_graph *g, int form, struct tare_edge x) {
+    const struct tare_edge half = number(g, "half", 0.5f), root = number(g, "root", 0x1.6a09e6p-1f);
+    struct tare_edge y;
+    switch (form) {
+    case 0: /* swish */
+        return mini_node(g, "Mul", "a_last", 2, x, mini_node(g, "Sigmoid", "a1", 1, x));
+    case 1: /* GELU by erfc */
+        y = mini_node(g, "Mul", "a1", 2, mini_node(g, "Neg", "a2", 1, x), root);
+        return mini_node(g, "Mul", "a_last", 2, mini_node(g, "Mul", "a3", 2, half, x),
+                         mini_node(g, "Erfc", "a4", 1, y));
+    case 2: /* GELU by erf */
+        y = mini_node(g, "Erf", "a1", 1, mini_node(g, "RealDiv", "a2", 2, x, number(g, "two", 0x1.6a09e6p0f)));
+        y = mini_node(g, "AddV2", "a3", 2, number(g, "one", 1), y);
+        return mini_node(g, "Mul", "a_last", 2, mini_node(g, "Mul", "a4", 2, x, half), y);
+    case 3: /* GELU by tanh */
+        y = mini_node(g, "Mul", "a1", 2, mini_node(g, "Mul", "a2", 2, x, x), x);
+        y = mini_node(g, "AddV2", "a3", 2, x, mini_node(g, "Mul", "a4", 2, y, number(g, "cubic", 0.044715f)));
+        y = mini_node(g, "Tanh", "a5", 1, mini_node(g, "Mul", "a6", 2, y, root));
+        y = mini_node(g, "AddV2", "a7", 2, number(g, "one", 1), y);
+        return mini_node(g, "Mul", "a_last", 2, mini_node(g, "Mul", "a8", 2, x, half), y);
+    case 4: /* hard swish */
+        y = mini_node(g, "Relu6", "a1", 1, mini_node(g, "AddV2", "a2", 2, x, number(g, "three", 3)));
+        return mini_node(g, "Mul", "a_last", 2, x, mini_node(g, "Mul", "a3", 2, y, root));
+    default:
+        return mini_node(g, "Tanh", "a_last", 1, x);
+    }
+}
+
+/* Nothing of an activation runs by itself, and its bits are those of the steps. */
+static void fusion__activations(void **state) {
+    (void)state;
+    for (int i = 0; i < 2 * FORMS; i++) {
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_graph *g = model->main;
+        struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+        struct tare_edge y = conv(g, i % 2 ? "DepthwiseConv2dNative" : "Conv2D", "conv", x, 3);
+        y = mini_node(g, "BiasAdd", "bias", 2, y, constant(g, "b", channels(), 4));
+        const struct tare_node *fused[20];
+        size_t count = 0;
+        y = activation(g, i / 2, y);
+        for (size_t n = 0; n < g->n_nodes && count < 20; n++)
+            if (strncmp(g->nodes[n]->name, "a", 1) == 0) fused[count++] = g->nodes[n];
+        assert_true(count >= (i / 2 == FORMS - 1 ? 1 : 2));
+        y = conv(g, "Conv2D", "next", y, 5);
+        assert_fused(model, x, y, fused, count);
+        compare(model, x, y);
+    }
+}
+
+/* A value inside of the activation, or its argument, is used elsewhere too, or is a result; a constant is a vector. */
+static void fusion__activations_that_do_not_fit(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_graph *g = model->main;
+        struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), y = conv(g, "Conv2D", "conv", x, 3);
+        const struct tare_edge gate = mini_node(g, "Sigmoid", "gate", 1, y);
+        struct tare_edge z = mini_node(g, "Mul", "swish", 2, y, gate);
+        if (i == 0) z = mini_node(g, "ConcatV2", "both", 3, z, y, mini_int(g, "axis", 3));
+        if (i == 1) z = mini_node(g, "ConcatV2", "both", 3, z, gate, mini_int(g, "axis", 3));
+        if (i == 2) z = mini_node(g, "Mul", "scaled", 2, z, constant(g, "scale", channels(), 6));
+        compare(model, x, i == 3 ? gate : z);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fusion__activations),
+        cmocka_unit_test(fusion__activations_that_do_not_fit),
         cmocka_unit_test(fusion__convolutions_with_bias_and_relu),
         cmocka_unit_test(fusion__identity_after_relu),
         cmocka_unit_test(fusion__residual_block),
