@@ -236,6 +236,22 @@ static bool is_of_source(const struct tare_step_group *group, int operand) {
     return group->values[from] < 0 || (source >= 0 && group->values[from] == group->values[source]);
 }
 
+/* True if the chain is computed from a mean or another reduction of `value`, as a gate of each channel is: the step
+ * that joins them has the shape of `value`, and belongs to the chain of that. */
+static bool is_gate_of(const struct finder *f, const struct tare_step_group *group, int value) {
+    enum { MOST_STEPS = 64 };
+    static const char *const reductions[] = { "Mean", "Max", "Min", "Sum", NULL };
+    const int operand = group->expression.branches[0].source;
+    int at = group->product >= 0 ? f->plan->steps[group->product].inputs[0] : group->values[operand];
+    for (int i = 0; i < MOST_STEPS && value >= 0 && at >= 0 && f->uses->made_by[at] >= 0; i++) {
+        const struct tare_step *step = &f->plan->steps[f->uses->made_by[at]];
+        if (step->n_inputs == 0) return false;
+        at = step->inputs[main_input(step)];
+        if (at == value) return tare_op_is_one_of(step->node->op, reductions);
+    }
+    return false;
+}
+
 /* Extends the main pipeline from the value in `slot` as far as possible; returns the slot of the result. */
 static int extend(const struct finder *f, struct tare_step_group *group, int slot) {
     struct tare_expression_branch *branch = &group->expression.branches[0];
@@ -249,7 +265,8 @@ static int extend(const struct finder *f, struct tare_step_group *group, int slo
         const struct tare_step_group before = *group;
         const int operand = piece.operand < 0 ? 0 : operand_of(f, group, step->inputs[1 - main]);
         const bool fits =
-            operand >= 0 && (piece.operand < 0 || !has_elementary(branch) || is_of_source(group, operand));
+            operand >= 0 && (piece.operand < 0 || ((!has_elementary(branch) || is_of_source(group, operand)) &&
+                                                   !is_gate_of(f, group, step->inputs[1 - main])));
         if (!fits || !append(group, branch, &piece, operand, user)) {
             *group = before;
             return slot;
