@@ -79,6 +79,8 @@ tare_status tare_public_model(tare_model **out, struct tare_context_handle *cont
  * every call that needs a changed copy loads one. A model made from another is written to a temporary directory the
  * first time. Thread-safe. */
 tare_status tare_public_path(const char **out, const tare_model *model) TARE_WARN_UNUSED;
+/* A copy of the model for passes to change, loaded from there. */
+tare_status tare_public_load(struct tare_graph_model **out, const tare_model *model) TARE_WARN_UNUSED;
 /* TARE_INVALID_ARGUMENT if the calibration belongs to another model than `prepared`. NULL: no calibration. */
 tare_status tare_public_check_calibration(const struct tare_calibration *calibration,
                                           const struct tare_graph_model *prepared) TARE_WARN_UNUSED;

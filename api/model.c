@@ -254,6 +254,13 @@ tare_status tare_public_path(const char **out, const tare_model *model) {
     return status;
 }
 
+tare_status tare_public_load(struct tare_graph_model **out, const tare_model *model) {
+    const struct tare_saved_model_options options = { .ops = tare_public_ops(model->context) };
+    const char *path;
+    TARE_TRY(tare_public_path(&path, model));
+    return tare_saved_model_load(out, path, &options);
+}
+
 tare_status tare_model_write(const tare_model *model, const char *directory, unsigned flags) {
     tare_public_begin(model->context, model->family);
     return tare_public_end(write_model(model, directory, flags));

@@ -11,14 +11,6 @@
 
 #include <string.h>
 
-/* Loads a copy of the model for passes to change. */
-static tare_status load(struct tare_graph_model **out, const tare_model *model) {
-    const struct tare_saved_model_options options = { .ops = tare_public_ops(model->context) };
-    const char *path;
-    TARE_TRY(tare_public_path(&path, model));
-    return tare_saved_model_load(out, path, &options);
-}
-
 /* ---- quantizing ---- */
 
 struct quantize_values {
@@ -76,7 +68,7 @@ static tare_status quantize_model(tare_model **out, char **json, const tare_mode
     TARE_CHECK(read_options(&values, &arena, method, options));
     TARE_CHECK(tare_workflow_quantize_open(&values.how, &arena));
     TARE_CHECK(task_of(&task, &log, model, &values.how, calibration));
-    TARE_CHECK(load(&made, model));
+    TARE_CHECK(tare_public_load(&made, model));
     TARE_CHECK(tare_workflow_quantize(&quantized, &arena, made, &task));
     tare_workflow_quantize_log(&log, &quantized);
     if (json) TARE_CHECK(describe(json, &quantized));
@@ -191,7 +183,7 @@ tare_status tare_model_convert_quantized(tare_model **out, char **report, const 
         TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT,
                              "TARE_CONVERT_FIND_FUNCTIONS and tpu_functions in the options exclude each other"));
     TARE_CHECK(check_calibration(&converter, contents));
-    TARE_CHECK(load(&made, model));
+    TARE_CHECK(tare_public_load(&made, model));
     TARE_CHECK(convert(made, report, &arena, model, &converter, &values.how, contents));
     status = tare_public_model(out, model->context, made, NULL);
     made = NULL;

@@ -20,6 +20,7 @@
 #include "array.h"
 #include "auto.h"
 #include "calibration.h"
+#include "check.h"
 #include "compare.h"
 #include "context.h"
 #include "convert.h"

@@ -267,6 +267,21 @@ static PyObject *convert(PyObject *module, PyObject *args) {
     return make(convert_work, &making, capsule);
 }
 
+static tare_status check_work(void *arg) {
+    struct making *m = arg;
+    return tare_model_check(&m->report, m->model, m->options);
+}
+
+/* model_check(model, options): the report as JSON */
+static PyObject *check(PyObject *module, PyObject *args) {
+    struct making making = { 0 };
+    PyObject *capsule;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Os", &capsule, &making.options)) return NULL;
+    if (!(making.model = native_handle(capsule, native_model))) return NULL;
+    return native_call(native_context_of(capsule), check_work, &making) ? native_text(making.report) : NULL;
+}
+
 /* ---- quantizing or converting by measurement ---- */
 
 struct automatic {
@@ -311,6 +326,7 @@ PyMethodDef native_model_functions[] = {
     { "model_write", write_model, METH_VARARGS, NULL },
     { "model_quantize", quantize, METH_VARARGS, NULL },
     { "model_convert", convert, METH_VARARGS, NULL },
+    { "model_check", check, METH_VARARGS, NULL },
     { "model_auto", make_automatically, METH_VARARGS, NULL },
     { 0 },
 };

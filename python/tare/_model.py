@@ -28,7 +28,7 @@ from ._table import Table
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._types import Algorithm, Granularity, MethodName, MetricName, Pass, QuantizeOptions
+    from ._types import Algorithm, Chip, Granularity, MethodName, MetricName, Pass, QuantizeOptions
 
 __all__ = ["Function", "Model", "Signature", "load"]
 
@@ -706,6 +706,50 @@ class Model(Owner):
                 report = _native.model_auto(self._handle, directory, samples, option_text(given))
             made = _native.model_open(self._context.handle, directory, None)
         return Model(made, self._context, directory, Report(json.loads(report)))
+
+    def check(
+        self,
+        chip: "Chip" = "v5e",
+        batch: int = 8,
+        *,
+        shape: Union[str, Sequence[str], None] = None,
+        signature: Optional[str] = None,
+        estimate: bool = False,
+    ) -> Report:
+        """Compile the model with Google's TPU compiler, which needs no TPU, and report what it costs there.
+
+        A model that is not converted is converted for this first. The compiler is that of ``jax[tpu]`` in ``python3``, or in
+        the command of the environment variable ``TARE_TPU_COMPILER``; without it, the report has the estimate.
+
+        Parameters
+        ----------
+        chip : {"v5e", "v6e", "tpu7x", …}
+            Cloud TPU chip.
+        batch : int
+            Size of open first dimensions.
+        shape : str or sequence of str, optional
+            Shape of an input whose sizes are open: ``"text=1,128"``.
+        signature : str, optional
+            Signature to check. Default: ``serving_default``, or the only one.
+        estimate : bool
+            Use the estimate, also where the compiler is installed.
+
+        Returns
+        -------
+        Report
+            With the keys of ``tare check --json``: for each computation on the TPU cycles (None: estimated), estimated
+            seconds, matrix products by type, memory and ops; ``compiler`` is None for an estimate.
+
+        Examples
+        --------
+        >>> report = model.check("v6e", batch=32, estimate=True)
+        >>> report["compiler"], report["computations"][0]["estimated_seconds"] > 0
+        (None, True)
+        """
+        self._signature(signature)
+        given = {"chip": chip, "batch": batch, "shape": shape, "signature": signature, "estimate": estimate}
+        with self._context.lock:
+            return Report(json.loads(_native.model_check(self._handle, option_text(given))))
 
     def save(self, path: Path, *, overwrite: bool = False) -> None:
         """Write the model as a SavedModel directory. It appears when it is complete.

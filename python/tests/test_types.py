@@ -47,6 +47,10 @@ OWN_EXCEPTIONS = {
         "autosave": "the parameter state",
     },
     "auto": {},
+    "check": {
+        "with_": "two reports are compared by the caller",
+        "top": "the report has all ops",
+    },
     "quantize": {"overwrite": _CALLS + ": Model.save"},
     "compare": {
         "data": "the parameter calibration: a Calibration, or data for one",
@@ -138,7 +142,7 @@ class Options(Case):
 
     def test_of_the_commands_are_in_the_library_and_in_python(self):
         """An option that only a command has is an exception with a reason; one that is no exception any more is none."""
-        calls = {"calibrate": tare.calibrate, "quantize": tare.Model.quantize, "compare": tare.compare, "convert": tare.Model.convert, "auto": tare.Model.auto}
+        calls = {"calibrate": tare.calibrate, "quantize": tare.Model.quantize, "compare": tare.compare, "convert": tare.Model.convert, "auto": tare.Model.auto, "check": tare.Model.check}
         types = {"calibrate": _types.CalibrateOptions, "quantize": _types.QuantizeOptions, "compare": _types.CompareOptions}
         known = {}
         for command, call in calls.items():

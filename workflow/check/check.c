@@ -20,6 +20,20 @@
 
 enum { MOST_PARTS = 64 };
 
+#define ROW(row_name, row_kind, member) TARE_OPTION(struct tare_check_request, row_name, row_kind, member)
+const struct tare_option tare_check_rows[] = {
+    { ROW("chip", CHOICE, chip), .choices = tare_tpu_chip_names, .fallback = "v5e", .help = "Cloud TPU chip" },
+    { ROW("batch", INT64, batch), .placeholder = "N", .min = 1, .max = 1 << 20, .fallback = "8",
+      .help = "size of open first dimensions: a program has one size" },
+    { ROW("shape", LIST, shapes), .placeholder = "INPUT=SIZES",
+      .help = "shape of an input whose sizes are open, as text=1,128" },
+    { ROW("signature", STRING, signature), .placeholder = "KEY",
+      .help = "signature to check (default: serving_default, or the only one)" },
+    { ROW("estimate", FLAG, estimate), .help = "use the estimate, also where the compiler is installed" },
+    { 0 },
+};
+#undef ROW
+
 struct check {
     struct tare_check *out;
     const struct tare_graph_model *model; /* converted */
@@ -88,8 +102,8 @@ static tare_status estimate_part(bool *found, struct check *c, size_t number) {
     const struct tare_check_request *request = c->request;
     const struct tare_emit_options options = { .signature = request->signature,
                                                .batch = request->batch,
-                                               .shapes = request->shapes,
-                                               .n_shapes = request->n_shapes,
+                                               .shapes = request->shapes.items,
+                                               .n_shapes = request->shapes.count,
                                                .tpu_call = number };
     struct tare_check_part *part = &c->out->parts[number - 1];
     struct op_list list = { part, &c->out->arena, request->chip, false };
@@ -126,8 +140,8 @@ static tare_status estimate_part(bool *found, struct check *c, size_t number) {
 static tare_status export_part(const struct check *c, const struct tare_tpu_compiler *compiler, size_t number) {
     const struct tare_shlo_export_options options = { .signature = c->request->signature,
                                                       .batch = c->request->batch,
-                                                      .shapes = c->request->shapes,
-                                                      .n_shapes = c->request->n_shapes,
+                                                      .shapes = c->request->shapes.items,
+                                                      .n_shapes = c->request->shapes.count,
                                                       .vhlo_version = TARE_SHLO_EXPORT_VERSION,
                                                       .tpu_call = number };
     struct tare_shlo_exported_summary summary;

@@ -3,18 +3,19 @@
 #ifndef TARE_WORKFLOW_CHECK_CHECK_H
 #define TARE_WORKFLOW_CHECK_CHECK_H
 
-#include "base/log.h"
+#include "base/option.h"
 #include "graph/model.h"
 #include "tpu/chips.h"
 
 struct tare_check_request {
-    const char *signature;     /* NULL: serving_default, or the only one */
-    int chip;                  /* index into tare_tpu_chips */
-    int64_t batch;             /* size of open first dimensions; at least 1 */
-    const char *const *shapes; /* "KEY=2,16": the shape of an input */
-    size_t n_shapes;
-    bool estimate; /* without the compiler */
+    const char *signature;          /* NULL: serving_default, or the only one */
+    int chip;                       /* index into tare_tpu_chips */
+    int64_t batch;                  /* size of open first dimensions; at least 1 */
+    struct tare_option_list shapes; /* "KEY=2,16": the shape of an input */
+    bool estimate;                  /* without the compiler */
 };
+/* Options that fill a request: of tare check, and of the library. */
+extern const struct tare_option tare_check_rows[];
 
 /* An op of the compiled program with what the compiler fused into it. */
 struct tare_check_op {

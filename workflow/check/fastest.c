@@ -9,7 +9,7 @@
 #include "quant/recipe.h"
 #include "quant/weight_store.h"
 #include "tpu/cost/fused.h"
-#include "workflow/check/check.h"
+#include "workflow/check/report.h"
 
 #include <math.h>
 #include <string.h>
@@ -187,10 +187,7 @@ static tare_status compile(double *cycles, struct choosing *c, enum tare_fastest
     TARE_TRY(make(&model, &report, c, form));
     status = tare_workflow_check(&check, model, &request);
     if (status == TARE_OK && check.compiler) {
-        double sum = 0;
-        for (size_t i = 0; i < check.n_parts; i++)
-            sum += check.parts[i].error ? NAN : check.parts[i].cycles;
-        *cycles = sum;
+        *cycles = tare_check_cycles(&check); /* NaN with a part that is rejected */
         out->compiler = tare_arena_strdup(c->arena, check.compiler);
         if (form <= TARE_FASTEST_ALL) add_cycles(c, &check, form == TARE_FASTEST_FLOAT);
         if (!out->compiler) status = TARE_NO_MEMORY;
