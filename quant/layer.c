@@ -525,13 +525,10 @@ const int32_t *tare_quant_bias_integers(struct tare_arena *arena, const struct t
 }
 
 bool tare_quant_same_integers(const struct tare_quant_layer *a, const struct tare_quant_layer *b) {
-    const struct tare_quant_setting *x = &a->setting, *y = &b->setting;
     if (a->refused || b->refused || !a->weight || !b->weight) return false;
     if (a->variable || b->variable)
         return a->variable == b->variable && tare_quant_same_arrangement(&a->product, &b->product);
-    if (x->format != y->format || x->bits != y->bits || x->granularity != y->granularity || x->block != y->block ||
-        x->full_range != y->full_range)
-        return false;
+    if (!tare_quant_same_weight_settings(&a->setting, &b->setting)) return false;
     if (!a->selection != !b->selection || (a->selection && a->selection->n_indices != b->selection->n_indices))
         return false;
     return a->op->graph == b->op->graph && !a->bias && !b->bias && !a->changed && !b->changed &&

@@ -247,6 +247,20 @@ bool tare_quant_plan_is_given(const struct tare_quant_plan *plan) {
     return given || plan->setting.given;
 }
 
+void tare_quant_weight_settings(int64_t out[static TARE_WEIGHT_SETTINGS], const struct tare_quant_setting *setting) {
+    const int64_t values[TARE_WEIGHT_SETTINGS] = { setting->granularity, setting->block,
+                                                   setting->bits ? setting->bits : 8, setting->format,
+                                                   setting->full_range };
+    memcpy(out, values, sizeof values);
+}
+
+bool tare_quant_same_weight_settings(const struct tare_quant_setting *a, const struct tare_quant_setting *b) {
+    int64_t x[TARE_WEIGHT_SETTINGS], y[TARE_WEIGHT_SETTINGS];
+    tare_quant_weight_settings(x, a);
+    tare_quant_weight_settings(y, b);
+    return memcmp(x, y, sizeof x) == 0;
+}
+
 /* ---- opening ---- */
 
 enum tare_quant_granularity tare_quant_default_granularity(enum tare_quant_op_set op_set) {

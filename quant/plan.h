@@ -139,6 +139,11 @@ tare_status tare_quant_check_setting(const struct tare_quant_setting *setting);
 tare_status tare_quant_choose_form(struct tare_quant_setting *setting, enum tare_quant_op_set op_set);
 /* "int8", "int4", "fp8_e4m3" or "fp8_e5m2", for weights of `bits` bits. */
 const char *tare_number_format_name(enum tare_number_format format, int bits);
+/* What the integers and scales of a weight follow from, next to its values: a new setting of weights is one more entry.
+ * A fixed number of integers, so that they may be part of a key. */
+enum { TARE_WEIGHT_SETTINGS = 5 };
+void tare_quant_weight_settings(int64_t out[static TARE_WEIGHT_SETTINGS], const struct tare_quant_setting *setting);
+bool tare_quant_same_weight_settings(const struct tare_quant_setting *a, const struct tare_quant_setting *b);
 /* Appends "per_channel", "per_tensor" or "per_block:64". */
 void tare_quant_granularity_put(struct tare_strbuf *out, const struct tare_quant_setting *setting);
 

@@ -18,11 +18,9 @@ static bool same_values(const struct tare_quant_layer *a, const struct tare_quan
 }
 
 static bool can_tie(const struct tare_quant_layer *table, const struct tare_quant_layer *product) {
-    const struct tare_quant_setting *x = &table->setting, *y = &product->setting;
     return multiplies_entries(product) && table->product.batches == product->product.columns &&
-           table->product.rows == product->product.rows && (x->bits ? x->bits : 8) == (y->bits ? y->bits : 8) &&
-           x->format == y->format && x->granularity == y->granularity && x->granularity != TARE_PER_BLOCK &&
-           x->full_range == y->full_range && same_values(table, product);
+           table->product.rows == product->product.rows && table->setting.granularity != TARE_PER_BLOCK &&
+           tare_quant_same_weight_settings(&table->setting, &product->setting) && same_values(table, product);
 }
 
 void tare_quant_find_tied(struct tare_quant_work *work) {

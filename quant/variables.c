@@ -58,11 +58,10 @@ static tare_status count_readers(struct tare_map *counts, struct tare_arena *are
 
 /* Scales belong to batches and columns: a table has one for each entry, a product one for each column. */
 static bool alike(const struct tare_quant_layer *a, const struct tare_quant_layer *b) {
-    const struct tare_quant_setting *x = &a->setting, *y = &b->setting;
-    return x->bits == y->bits && x->format == y->format && x->granularity == y->granularity && x->block == y->block &&
-           x->full_range == y->full_range && x->method == y->method && a->product.batches == b->product.batches &&
-           a->product.columns == b->product.columns && tare_quant_same_arrangement(&a->product, &b->product) &&
-           !a->bias == !b->bias && !a->selection == !b->selection;
+    return tare_quant_same_weight_settings(&a->setting, &b->setting) && a->setting.method == b->setting.method &&
+           a->product.batches == b->product.batches && a->product.columns == b->product.columns &&
+           tare_quant_same_arrangement(&a->product, &b->product) && !a->bias == !b->bias &&
+           !a->selection == !b->selection;
 }
 
 /* The variable has one value: every reader must be a layer that expects the same integers. */

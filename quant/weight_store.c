@@ -9,7 +9,7 @@ struct weight_key {
     const void *values;
     int64_t dtype, splat, rank, dims[TARE_MAX_RANK];
     int64_t batches, rows, columns, order[TARE_MAX_RANK], reversed;
-    int64_t granularity, block, bits, format, full_range, is_table;
+    int64_t settings[TARE_WEIGHT_SETTINGS], is_table;
 };
 
 struct tare_stored_weight {
@@ -27,7 +27,6 @@ static bool is_storable(const struct tare_quant_weight_store *store, const struc
 
 static struct weight_key key_of(const struct tare_quant_layer *layer) {
     const struct tare_quant_product *product = &layer->product;
-    const struct tare_quant_setting *setting = &layer->setting;
     struct weight_key key = { .values = layer->weight->data,
                               .dtype = layer->weight->dtype,
                               .splat = layer->weight->splat,
@@ -36,12 +35,8 @@ static struct weight_key key_of(const struct tare_quant_layer *layer) {
                               .rows = product->rows,
                               .columns = product->columns,
                               .reversed = product->reversed,
-                              .granularity = setting->granularity,
-                              .block = setting->block,
-                              .bits = setting->bits ? setting->bits : 8,
-                              .format = setting->format,
-                              .full_range = setting->full_range,
                               .is_table = layer->kind == TARE_KIND_GATHER };
+    tare_quant_weight_settings(key.settings, &layer->setting);
     for (int i = 0; i < TARE_MAX_RANK; i++) {
         key.dims[i] = i < product->arranged.rank ? product->arranged.dims[i] : 0;
         key.order[i] = product->order[i];
