@@ -1,4 +1,5 @@
-"""Types of options, for type checkers and editors: names are literals, further options TypedDicts. A test compares them with the
+"""Types of options, for type checkers and editors: names are literals, further options TypedDicts. Names and the options of layers are
+written by scripts/make-python-types.py; a test compares all with the
 options of the library."""
 
 from typing import Any, Literal, Sequence, TypedDict, Union
@@ -12,9 +13,7 @@ MethodName = Literal[
 AlgorithmName = Literal["min_max", "average_min_max", "percentile", "entropy", "mse", "mse_symmetric"]
 PassName = Literal["equalization", "smooth_quant", "weight_clipping", "gptq", "bias_correction"]
 Granularity = Literal["per_tensor", "per_channel", "per_block:32", "per_block:64", "per_block:128", "per_block:256"]
-MetricName = Literal[
-    "auto", "top1", "auc", "mae", "rmse", "r2", "iou", "pixel_accuracy", "sequence", "psnr", "ssim", "sqnr"
-]
+MetricName = Literal["auto", "top1", "auc", "mae", "rmse", "r2", "iou", "pixel_accuracy", "sequence", "psnr", "ssim", "sqnr"]
 Chip = Literal["v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x", "8i", "8t"]
 
 
@@ -60,10 +59,10 @@ Pass = Union[PassName, Setting]
 class _Layers(TypedDict, total=False):
     """How layers are quantized."""
 
+    format: Literal["int8", "int4", "fp8_e4m3", "fp8_e5m2"]
     full_range: bool
     symmetric: bool
     activation_bits: Literal[8, 16]
-    format: Literal["int8", "int4", "fp8_e4m3", "fp8_e5m2"]
     op_set: Literal["xla", "uniform_quantized", "tf"]
     depthwise: bool
     two_inputs: bool
@@ -96,7 +95,7 @@ class QuantizeOptions(_Layers, _Target, _Feedback, total=False):
     keep_variables: bool
     write_recipe: Any
     allow_unquantized: bool
-    for_: Literal["any", "v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x", "8i", "8t"]
+    for_: Union[Literal["any"], Chip]
     batch: int
     data: Any
     eval: Any

@@ -153,6 +153,9 @@ if count < 5:
 PYTHON
 fi
 
+# Names and options in the types of the Python package are those of the program.
+if command -v python3 >/dev/null; then python3 scripts/make-python-types.py "$tare" --check >"$work/found" 2>&1 || fail "$(cat "$work/found")"; fi
+
 # The picture of a terminal in README shows what the program prints.
 python=$(command -v python3) && have_pty && { "$python" scripts/record-terminal.py "$tare" --check >"$work/found" 2>&1 || fail "$(cat "$work/found")"; }
 
