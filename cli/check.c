@@ -55,12 +55,13 @@ static void warn_of_missing_units(const struct tare_check *check, const char *mo
                                   const struct check_options *options) {
     const struct tare_tpu_chip *chip = &tare_tpu_chips[options->how.chip];
     const struct tare_log log = tare_command_log(true);
-    double integers = 0;
-    for (size_t i = 0; i < check->n_parts; i++)
+    double integers = 0, float8 = 0;
+    for (size_t i = 0; i < check->n_parts; i++) {
         integers += check->parts[i].integer_macs;
-    if (integers > 0 && !(chip->int8_ops_second > 0))
-        tare_warn(&log, "%s: a Cloud TPU %s has no int8 units: integers save memory only%s", model, chip->name,
-                  chip->fp8_ops_second > 0 ? " (it has float8 units: --format fp8_e4m3)" : "");
+        float8 += check->parts[i].float8_macs;
+    }
+    const char *lacks = tare_tpu_chip_lacks(chip, integers > 0, float8 > 0);
+    if (lacks) tare_warn(&log, "%s: a Cloud TPU %s %s", model, chip->name, lacks);
 }
 
 static tare_status check_model(struct tare_check *out, const char *path, const struct check_options *options) {

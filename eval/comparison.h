@@ -39,6 +39,7 @@ struct tare_comparison_row {
     /* Estimates by tpu/cost/fused.h, per record in batches of chip_batch, with the whole signature on the TPU; NaN:
      * unknown. */
     double macs, integer_macs;          /* multiply-accumulates; of these, on integers of 8 or 4 bits */
+    double float8_macs;                 /* and on eight-bit floats */
     double tpu_seconds;                 /* time on the comparison's chip */
     double hbm_bytes, activation_bytes; /* weights in its memory; peak of the batch's activations */
 };

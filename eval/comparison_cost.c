@@ -108,6 +108,7 @@ static tare_status estimate(struct tare_comparison_row *row, struct costs *s, st
     if (s->failed) return TARE_NO_MEMORY;
     row->macs = cost.macs / (double)batch;
     row->integer_macs = cost.integer_macs / (double)batch;
+    row->float8_macs = cost.float8_macs / (double)batch;
     row->tpu_seconds = cost.seconds[s->c->chip] / (double)batch;
     if (each) s->c->slowest_total = cost.seconds[s->c->chip];
     return each ? keep_costs(s) : TARE_OK;
@@ -118,10 +119,11 @@ tare_status tare_comparison_estimate(struct tare_comparison_row *row, struct tar
                                      struct tare_graph_model *model, const struct tare_signature *signature,
                                      bool each) {
     struct costs s = { .c = c };
-    row->macs = row->integer_macs = row->tpu_seconds = row->hbm_bytes = row->activation_bytes = NAN;
+    row->macs = row->integer_macs = row->float8_macs = row->tpu_seconds = row->hbm_bytes = row->activation_bytes = NAN;
     const tare_status status = estimate(row, &s, model, signature, each);
     if (status != TARE_OK) {
-        row->macs = row->integer_macs = row->tpu_seconds = row->hbm_bytes = row->activation_bytes = NAN;
+        row->macs = row->integer_macs = row->float8_macs = row->tpu_seconds = row->hbm_bytes = row->activation_bytes =
+            NAN;
         if (each) c->n_costs = 0;
     }
     tare_arena_free(&s.scratch);

@@ -2,6 +2,7 @@
 #ifndef TARE_TPU_CHIPS_H
 #define TARE_TPU_CHIPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* One row a chip: figures of one chip (v2, v3, v4, v5p and tpu7x have two cores), from the manufacturer's
@@ -43,7 +44,15 @@ extern const char *const tare_tpu_chip_names[TARE_TPU_CHIPS + 1]; /* terminated 
 
 extern const char *const tare_tpu_target_names[TARE_TPU_CHIPS + 2]; /* the same after "any" */
 
+/* Whether the chip multiplies float8 faster than bfloat16 and integers: TPU7x, 8i and 8t. */
+bool tare_tpu_chip_prefers_float8(const struct tare_tpu_chip *chip);
+/* Why the chip computes products of a model in integers, or in float8, no faster, and what would be: "has no int8
+ * units: …"; NULL: it has units for them. */
+const char *tare_tpu_chip_lacks(const struct tare_tpu_chip *chip, bool integers, bool float8);
+
+/* The numbers that are multiplied, which choose a rate. */
+enum tare_tpu_rate { TARE_TPU_BFLOAT16, TARE_TPU_INT8, TARE_TPU_FLOAT8 };
 /* Lower bound of the time on the chip: the longer of computing at peak and moving the bytes at full bandwidth. */
-double tare_tpu_chip_seconds(const struct tare_tpu_chip *chip, double macs, int is_int8, double bytes);
+double tare_tpu_chip_seconds(const struct tare_tpu_chip *chip, double macs, enum tare_tpu_rate rate, double bytes);
 
 #endif

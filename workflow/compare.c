@@ -18,6 +18,7 @@
 #include "quant/fake_quant.h"
 #include "workflow/calibrate.h"
 #include "workflow/check/fastest.h"
+#include "tpu/chips.h"
 
 #include <string.h>
 
@@ -284,6 +285,18 @@ static void warn_of_quantized(const struct tare_compare_job *c) {
     tare_free(origin);
 }
 
+/* Models whose numbers the chip of the estimates has no units for. */
+static void warn_of_units(const struct tare_compare_job *c) {
+    const struct tare_tpu_chip *chip = &tare_tpu_chips[c->options->chip];
+    double integers = 0, float8 = 0;
+    for (size_t i = 0; i < c->result.n_rows; i++) {
+        integers += c->result.rows[i].integer_macs > 0;
+        float8 += c->result.rows[i].float8_macs > 0;
+    }
+    const char *lacks = tare_tpu_chip_lacks(chip, integers > 0, float8 > 0);
+    if (lacks) tare_warn(c->task->log, "a Cloud TPU %s %s", chip->name, lacks);
+}
+
 /* Looks for records that the calibration has seen. */
 static tare_status check_leakage(struct tare_compare_job *c) {
     struct tare_leakage leakage = { 0 };
@@ -379,6 +392,7 @@ static tare_status compare_all(struct tare_compare_job *c) {
     if (status == TARE_OK) status = compare_variants(c);
     tare_progress_free(c->result.progress);
     c->result.progress = NULL;
+    warn_of_units(c);
     return status;
 }
 
@@ -427,7 +441,9 @@ static tare_status list_variants(struct tare_compare_job *c) {
     c->methods = options->methods         ? options->methods
                  : c->plan.setting.method ? c->plan.setting.method->name
                  : options->with.count    ? "float"
-                                          : "float,static,static+bfloat16,weight_only";
+                 : tare_tpu_chip_prefers_float8(&tare_tpu_chips[options->chip])
+                     ? "float,fp8,fp8+bfloat16,weight_only"
+                     : "float,static,static+bfloat16,weight_only";
     c->has_companion = !options->methods && !c->plan.setting.method && !options->with.count;
     c->algorithms = options->algorithms ? options->algorithms : algorithm_of(arena, &c->plan);
     if (!c->algorithms) return TARE_NO_MEMORY;

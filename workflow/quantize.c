@@ -8,6 +8,7 @@
 #include "eval/model_inputs.h"
 #include "quant/fake_quant.h"
 #include "quant/recipe.h"
+#include "tpu/chips.h"
 #include "workflow/calibrate.h"
 #include "workflow/evaluation_data.h"
 #include "workflow/quality_check.h"
@@ -32,8 +33,38 @@ static tare_status check_measuring(const struct tare_quantize_request *request) 
     return TARE_OK;
 }
 
+/* A chip that multiplies float8 faster than integers gets float8, unless the numbers are given. */
+static tare_status choose_format(struct tare_quantize_request *request) {
+    struct tare_quant_setting *setting = &request->plan.setting;
+    const bool given = setting->given >> TARE_SET_FORMAT & 1 || setting->given >> TARE_SET_BITS & 1 ||
+                       setting->given >> TARE_SET_ACTIVATION_BITS & 1;
+    if (!request->chip || given || !setting->method || !setting->method->integer_inputs ||
+        request->plan.op_set != TARE_OP_SET_XLA || !tare_tpu_chip_prefers_float8(&tare_tpu_chips[request->chip - 1]))
+        return TARE_OK;
+    setting->format = TARE_FORMAT_E4M3;
+    setting->given |= 1u << TARE_SET_FORMAT;
+    request->prefers_float8 = true;
+    return tare_quant_check_setting(setting);
+}
+
+/* What the chip of the request has no units for, or that it was given float8. */
+static tare_status note_units(struct tare_quantized *out, struct tare_arena *arena,
+                              const struct tare_quantize_request *request) {
+    const struct tare_quant_setting *setting = &out->plan.setting;
+    const struct tare_tpu_chip *chip = request->chip ? &tare_tpu_chips[request->chip - 1] : NULL;
+    if (!chip || !setting->method || !setting->method->integer_inputs) return TARE_OK;
+    const char *lacks = tare_tpu_chip_lacks(chip, !setting->format, setting->format);
+    if (lacks) return tare_quant_add_warning(&out->report, arena, "a Cloud TPU %s %s", chip->name, lacks);
+    if (!request->prefers_float8) return TARE_OK;
+    return tare_quant_add_warning(&out->report, arena,
+                                  "a Cloud TPU %s multiplies float8 fastest: --format fp8_e4m3 was chosen (--format "
+                                  "sets another one); the module that tare export writes has these products",
+                                  chip->name);
+}
+
 tare_status tare_workflow_quantize_open(struct tare_quantize_request *request, struct tare_arena *arena) {
     TARE_TRY(tare_quant_plan_open(&request->plan, arena));
+    TARE_TRY(choose_format(request));
     TARE_TRY(check_measuring(request));
     return tare_data_options_open(&request->records);
 }
@@ -218,6 +249,7 @@ static tare_status build(struct tare_quantized *out, struct tare_arena *arena, s
     TARE_TRY(tare_workflow_estimate_speed(&after, model));
     if (!out->fastest.chip) TARE_TRY(tare_workflow_warn_of_slower(&out->report, arena, before, after));
     if (out->fastest.chip) TARE_TRY(tare_workflow_fastest_explain(&out->report, arena, &out->fastest));
+    TARE_TRY(note_units(out, arena, task->request));
     TARE_TRY(tare_explain(&out->layers, arena, &out->report, calibration, false));
     if (task->request->allow_unquantized || out->fastest.n_float || !tare_quant_plan_quantizes(&plan)) return TARE_OK;
     const tare_status status = tare_workflow_quantize_check(&out->report);

@@ -93,7 +93,9 @@ const struct tare_option tare_compare_rows[] = {
       .help = "also compare the SavedModel in the directory OTHER, converted or quantized, with MODEL; only the given "
               "models are compared unless --methods is given" },
     { ROW("methods", STRING, methods), .words = compared_methods,
-      .fallback_text = "float,static,static+bfloat16,weight_only; float with --with", .placeholder = "M,…",
+      .fallback_text = "float,static,static+bfloat16,weight_only; float with --with; fp8 instead of static for "
+                       "chips that are faster with it",
+      .placeholder = "M,…",
       .help = "methods to compare; append :SETTING=VALUE to set bits, block or another option of quantize, "
               "+bfloat16 to compute the remaining float ops in bfloat16, or +PASS to run an accuracy pass (--passes): "
               "weight_only:bits=4:block=32+gptq" },

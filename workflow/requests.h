@@ -54,8 +54,9 @@ struct tare_quantize_request {
     int metric; /* 0: inferred, else 1 + enum tare_measure_kind */
     double margin;
     bool allow_unquantized;
-    int chip;      /* 0: any; otherwise 1 + index into tare_tpu_chips: quantize what becomes faster on it */
-    int64_t batch; /* on that chip */
+    int chip;            /* 0: any; otherwise 1 + index into tare_tpu_chips: quantize what becomes faster on it */
+    int64_t batch;       /* on that chip */
+    bool prefers_float8; /* set: the chip chose the format */
 };
 extern const struct tare_option tare_quantize_rows[];
 

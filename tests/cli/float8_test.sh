@@ -78,4 +78,19 @@ for row in "static:format=fp8_e4m3 min_max" "static:format=fp8_e4m3 mse" "static
     "static:format=fp8_e4m3+weight_clipping mse"; do
     grep -qF -- "$row" table || fail "no row $row: $(cat table)"
 done
+
+# Chips: TPU7x multiplies float8 twice as fast as bfloat16 and has no int8 units, v5e has no float8 units.
+chip() { "$tare" compare "$model" --calibration c.calib --data "$glyphs/eval.tfrecord.gz" --limit 20 "$@" >table 2>err || fail "compare $*: $? $(cat err)"; }
+chip --chip tpu7x
+grep -q '^static:format=fp8_e4m3 ' table && ! grep -q '^static min_max' table || fail "the default rows of tpu7x: $(cat table)"
+! grep -q ' units' err || fail "a warning of units: $(cat err)"
+chip --chip tpu7x --methods static
+grep -qF 'a Cloud TPU tpu7x has no int8 units: integers save memory only (it has float8 units: --format fp8_e4m3, in the module that tare export writes)' err || fail "no warning of int8: $(cat err)"
+chip --methods fp8
+grep -qF 'a Cloud TPU v5e has no float8 units: float8 saves memory only (it has int8 units: --format int8)' err || fail "no warning of float8: $(cat err)"
+export TARE_TPU_COMPILER=none
+"$tare" quantize "$model" for_chip --calibration c.calib --for tpu7x --write-recipe recipe >out 2>&1 || fail "quantize --for tpu7x: $? $(cat out)"
+grep -qF 'a Cloud TPU tpu7x multiplies float8 fastest: --format fp8_e4m3 was chosen' out && grep -q 'format=fp8_e4m3' recipe || fail "--for tpu7x: $(cat out recipe)"
+"$tare" quantize "$model" for_chip --calibration c.calib --for tpu7x --format int8 --overwrite >out 2>&1 || fail "quantize --format int8: $? $(cat out)"
+grep -qF 'a Cloud TPU tpu7x has no int8 units' out && ! grep -qF 'was chosen' out || fail "--format int8 is kept: $(cat out)"
 finish

@@ -1,5 +1,6 @@
 /* Groups of ops that are fused, their work and their time. */
 #include "tpu/cost/fused.h"
+#include "base/tensor/float8.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
 #include "interpreter/inference/infer.h"
@@ -201,6 +202,12 @@ static bool is_integer(int dtype) {
     return dtype == TARE_DT_INT8 || dtype == TARE_DT_QINT8 || dtype == TARE_DT_INT4;
 }
 
+/* The codes of a product of float8, which TensorFlow's ops take as float32. */
+static bool is_float8(struct tare_edge edge) {
+    const struct tare_node *cast = source_of(edge).node;
+    return tare_node_is(cast, "Cast") && tare_float8_format(tare_edge_dtype(cast->inputs[0]));
+}
+
 static bool is_padding(const char *op) {
     return strcmp(op, "Pad") == 0 || strcmp(op, "PadV2") == 0 || strcmp(op, "XlaPad") == 0;
 }
@@ -295,6 +302,9 @@ static tare_status count_work(struct fused_graph *g, const struct tare_node *nod
     group->cost.integer_macs += integer ? cost.macs : 0;
     group->cost.bytes +=
         cost.bytes < all ? cost.bytes : read; /* an op that reads a part of its inputs has a cost function */
+    const bool float8 = cost.macs > 0 && is_float8(node->inputs[0]) && is_float8(node->inputs[1]);
+    group->work.float8 |= float8;
+    group->cost.float8_macs += float8 ? cost.macs : 0;
     group->work.integer |=
         cost.macs > 0 ? integer : !group->computes && node->n_outputs && is_integer(node->output_dtypes[0]);
     add_work(g, node, &infer, cost.macs, group);
@@ -357,14 +367,18 @@ static void add_groups(struct fused_graph *g) {
         struct tare_fused_cost *cost = &group->cost;
         if (!(cost->bytes > 0) && !(cost->macs > 0)) continue;
         begin_work(g->order[o], group);
+        const enum tare_tpu_rate rate = cost->integer_macs > 0  ? TARE_TPU_INT8
+                                        : cost->float8_macs > 0 ? TARE_TPU_FLOAT8
+                                                                : TARE_TPU_BFLOAT16;
         for (int c = 0; c < TARE_TPU_CHIPS; c++) {
-            cost->least[c] = tare_tpu_chip_seconds(&tare_tpu_chips[c], cost->macs, cost->integer_macs > 0, cost->bytes);
+            cost->least[c] = tare_tpu_chip_seconds(&tare_tpu_chips[c], cost->macs, rate, cost->bytes);
             cost->seconds[c] = tare_tpu_work_seconds(&group->work, c, cost->bytes);
             total->least[c] += cost->least[c];
             total->seconds[c] += cost->seconds[c];
         }
         total->macs += cost->macs;
         total->integer_macs += cost->integer_macs;
+        total->float8_macs += cost->float8_macs;
         total->bytes += cost->bytes;
         if (g->f->each) g->f->each(g->f->arg, g->order[o], cost);
     }

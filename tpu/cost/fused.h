@@ -16,7 +16,7 @@
 #include "tpu/chips.h"
 
 struct tare_fused_cost {
-    double macs, integer_macs; /* those of products of 8 or 4 bit integers */
+    double macs, integer_macs, float8_macs; /* those of products of 8 or 4 bit integers, and of eight-bit floats */
     double bytes;
     double seconds[TARE_TPU_CHIPS]; /* estimated (tpu/cost/schedule.h) */
     double least[TARE_TPU_CHIPS];   /* lower bound: computing at peak, and moving all bytes */

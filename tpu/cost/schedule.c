@@ -73,7 +73,8 @@ static const struct tare_tpu_chip *chip_named(const char *name) {
 }
 
 /* How much longer the chip takes for this kind of work than the one that was fitted. */
-static double slower(enum tare_tpu_work kind, const struct tare_tpu_chip *chip, const struct tare_tpu_chip *fitted) {
+static double slower(enum tare_tpu_work kind, const struct tare_tpu_chip *chip, const struct tare_tpu_chip *fitted,
+                     bool float8) {
     switch (kind) {
     case TARE_TPU_READ_TILES:
     case TARE_TPU_WRITTEN_TILES:
@@ -82,7 +83,8 @@ static double slower(enum tare_tpu_work kind, const struct tare_tpu_chip *chip, 
     case TARE_TPU_SHALLOW:
     case TARE_TPU_DEEP:
     case TARE_TPU_STEM:
-        return fitted->bf16_ops_second / chip->bf16_ops_second;
+        return fitted->bf16_ops_second /
+               (float8 && chip->fp8_ops_second > 0 ? chip->fp8_ops_second : chip->bf16_ops_second);
     default:
         return 1;
     }
@@ -100,7 +102,7 @@ double tare_tpu_work_seconds(const struct tare_tpu_work_amounts *work, int chip,
         double amount = work->amount[w];
         if (fitted->matrix == WIDE && w == TARE_TPU_SHALLOW) amount = work->shallow_256;
         if (fitted->matrix == WIDE && w == TARE_TPU_DEEP) amount = work->deep_256;
-        sum += amount * cycles[w] * slower(w, wanted, chip_named(fitted->chip));
+        sum += amount * cycles[w] * slower(w, wanted, chip_named(fitted->chip), work->float8);
     }
     sum /= fitted->clock;
     return bytes > fitted->vector / 2 ? fmax(sum, moving) : sum;

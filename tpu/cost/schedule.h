@@ -35,6 +35,7 @@ struct tare_tpu_work_amounts {
     float amount[TARE_TPU_WORKS];
     float shallow_256, deep_256; /* on chips with matrix units of 256 × 256 */
     bool integer;                /* of 8 or 4 bit integers */
+    bool float8;                 /* products of eight-bit floats */
 };
 
 void tare_tpu_add_product(struct tare_tpu_work_amounts *work, const struct tare_tpu_product *product);

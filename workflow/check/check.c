@@ -128,6 +128,7 @@ static tare_status estimate_part(bool *found, struct check *c, size_t number) {
         if (status == TARE_OK && list.failed) status = TARE_NO_MEMORY;
         if (status == TARE_OK) part->seconds = cost.seconds[request->chip];
         if (status == TARE_OK) part->integer_macs = cost.integer_macs;
+        if (status == TARE_OK) part->float8_macs = cost.float8_macs;
         sort_ops(part);
     }
     tare_arena_free(&scratch);

@@ -27,10 +27,10 @@ struct tare_check_op {
 /* One computation on the TPU. */
 struct tare_check_part {
     const char *function;
-    const char *error;                          /* the compiler's; NULL: it compiles, or was not asked */
-    double cycles;                              /* NaN: only estimated */
-    double seconds;                             /* estimated */
-    double integer_macs;                        /* products of 8 or 4 bit integers; 0 if not known */
+    const char *error;                /* the compiler's; NULL: it compiles, or was not asked */
+    double cycles;                    /* NaN: only estimated */
+    double seconds;                   /* estimated */
+    double integer_macs, float8_macs; /* products of 8 or 4 bit integers, of eight-bit floats; 0 if not known */
     double code, arguments, results, temporary; /* bytes, by the compiler; NaN: only estimated */
     struct tare_check_op *ops;                  /* the dearest first */
     size_t n_ops;

@@ -368,9 +368,23 @@ static void a_chip__is_bound_by_work_or_by_memory(void **state) {
         if (strcmp(tare_tpu_chips[i].name, "v5e") == 0) v5e = &tare_tpu_chips[i];
     assert_non_null(v5e);
     assert_true(v5e->hbm_bytes == 16e9);
-    assert_true(fabs(tare_tpu_chip_seconds(v5e, 98.5e12, 0, 1) - 1) < 1e-9);  /* 197 TFLOPS */
-    assert_true(fabs(tare_tpu_chip_seconds(v5e, 196.5e12, 1, 1) - 1) < 1e-9); /* 393 TOPS */
-    assert_true(fabs(tare_tpu_chip_seconds(v5e, 1, 0, 819e9) - 1) < 1e-9);    /* 819 GB/s */
+    assert_true(fabs(tare_tpu_chip_seconds(v5e, 98.5e12, TARE_TPU_BFLOAT16, 1) - 1) < 1e-9); /* 197 TFLOPS */
+    assert_true(fabs(tare_tpu_chip_seconds(v5e, 196.5e12, TARE_TPU_INT8, 1) - 1) < 1e-9);    /* 393 TOPS */
+    assert_true(fabs(tare_tpu_chip_seconds(v5e, 98.5e12, TARE_TPU_FLOAT8, 1) - 1) < 1e-9);   /* has no units for it */
+    assert_true(fabs(tare_tpu_chip_seconds(v5e, 1, TARE_TPU_BFLOAT16, 819e9) - 1) < 1e-9);   /* 819 GB/s */
+}
+
+static void chips__say_which_units_they_lack(void **state) {
+    (void)state;
+    for (int i = 0; i < TARE_TPU_CHIPS; i++) {
+        const struct tare_tpu_chip *chip = &tare_tpu_chips[i];
+        const bool float8 =
+            strcmp(chip->name, "tpu7x") == 0 || strcmp(chip->name, "8i") == 0 || strcmp(chip->name, "8t") == 0;
+        assert_int_equal(tare_tpu_chip_prefers_float8(chip), float8); /* v6e has the same rate for it as for bfloat16 */
+        assert_int_equal(tare_tpu_chip_lacks(chip, true, false) != NULL, chip->int8_ops_second == 0);
+        assert_int_equal(tare_tpu_chip_lacks(chip, false, true) != NULL, chip->fp8_ops_second == 0);
+        assert_null(tare_tpu_chip_lacks(chip, false, false));
+    }
 }
 
 int main(void) {
@@ -390,6 +404,7 @@ int main(void) {
         cmocka_unit_test(memory__is_variables_and_the_most_alive),
         cmocka_unit_test(memory__of_a_tensor_ends_with_its_last_user),
         cmocka_unit_test(a_chip__is_bound_by_work_or_by_memory),
+        cmocka_unit_test(chips__say_which_units_they_lack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

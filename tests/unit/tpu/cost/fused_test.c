@@ -1,5 +1,6 @@
 /* Traffic through a TPU's memory when elementwise ops are fused. */
 #include "tpu/cost/fused.h"
+#include "graph/emit.h"
 #include "support/mini_model.h"
 
 #include <stdlib.h>
@@ -63,6 +64,30 @@ static void one_product__reads_its_inputs_and_writes_its_result(void **state) {
     tare_model_free(f.model);
 }
 
+/* The codes of both operands, widened: at the float8 rate of a chip that has one. */
+static void a_product_of_float8__has_its_rate(void **state) {
+    struct fixture f, real;
+    struct tare_edge codes[2];
+    (void)state;
+    set_up(&real);
+    count(&real, real.product);
+    set_up(&f);
+    const struct tare_edge operands[] = { f.x, f.product.node->inputs[1] };
+    struct tare_emit emit = { .graph = f.model->main, .prefix = "codes" };
+    for (int i = 0; i < 2; i++) {
+        codes[i] = tare_emit_cast(&emit, i ? "weight" : "x", operands[i], TARE_DT_FLOAT8_E4M3FN);
+        codes[i] = tare_emit_cast(&emit, i ? "wide_weight" : "wide_x", codes[i], TARE_DT_FLOAT);
+        mini_ok(emit.status);
+        tare_node_set_input(f.product.node, (size_t)i, codes[i]);
+    }
+    count(&f, f.product);
+    assert_int_equal(f.cost.float8_macs, ROWS * INNER * COLUMNS);
+    assert_int_equal(f.cost.integer_macs, 0);
+    assert_int_equal(real.cost.float8_macs, 0);
+    tare_model_free(f.model);
+    tare_model_free(real.model);
+}
+
 static void elementwise_ops_after_it__cost_no_traffic(void **state) {
     struct fixture f;
     (void)state;
@@ -112,6 +137,7 @@ static void integers_that_become_floats__are_read_as_integers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_product__reads_its_inputs_and_writes_its_result),
+        cmocka_unit_test(a_product_of_float8__has_its_rate),
         cmocka_unit_test(elementwise_ops_after_it__cost_no_traffic),
         cmocka_unit_test(what_two_products_share__is_written_once_and_read_twice),
         cmocka_unit_test(integers_that_become_floats__are_read_as_integers),
