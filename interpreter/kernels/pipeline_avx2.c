@@ -1,5 +1,6 @@
 /* The AVX2 variant of pipelines. */
 #include "interpreter/kernels/pipeline.h"
+#include "interpreter/kernels/simd/functions_v8.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
@@ -95,6 +96,26 @@ TARE_ALWAYS_INLINE TARGET void store_saturated(int8_t *to, const ivec x[VECTORS]
     const ivec order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const ivec bytes = _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
     _mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(bytes, order));
+}
+
+#define HAS_ELEMENTARY
+static TARGET void run_elementary(vec x[VECTORS], enum tare_stage_code code) {
+    switch (code) {
+#define EACH(stage, function)                                                                                          \
+    case stage:                                                                                                        \
+        TARE_UNROLL                                                                                                    \
+        for (int j = 0; j < VECTORS; j++)                                                                              \
+            x[j] = function(x[j]);                                                                                     \
+        break
+        EACH(TARE_STAGE_EXP, tare_exp_v8);
+        EACH(TARE_STAGE_TANH, tare_tanh_v8);
+        EACH(TARE_STAGE_SIGMOID, tare_sigmoid_v8);
+        EACH(TARE_STAGE_ERF, tare_erf_v8);
+        EACH(TARE_STAGE_ERFC, tare_erfc_v8);
+#undef EACH
+    default: /* other stages */
+        break;
+    }
 }
 
 #include "interpreter/kernels/pipeline_loop.h"

@@ -94,6 +94,7 @@ TARE_ALWAYS_INLINE TARGET ivec quantized_bounded(vec x, const struct quotient *b
 #define IY as_ivec(Y)
 #define IX as_ivec(x[j])
 
+#ifndef HAS_ELEMENTARY
 /* The lanes pass through memory, because the functions are loops of their own. */
 static TARGET void run_elementary(vec x[VECTORS], enum tare_stage_code code) {
     _Alignas(64) float lanes[VECTORS * LANES];
@@ -105,6 +106,7 @@ static TARGET void run_elementary(vec x[VECTORS], enum tare_stage_code code) {
     for (int j = 0; j < VECTORS; j++)
         x[j] = load_vec(lanes + j * LANES);
 }
+#endif
 
 TARE_ALWAYS_INLINE TARGET void run_stage(vec x[VECTORS], const struct tare_stage *stage, int64_t at) {
     const float *operand = !stage->operand ? NULL : (const float *)stage->operand + at;
