@@ -71,6 +71,20 @@ static bool belongs_to_product(const struct tare_node *node) {
     return role_of(node) == TARE_QUANT_BIAS || role_of(node) == TARE_QUANT_ACTIVATION;
 }
 
+/* The sum of a residual network, to which every layer adds. */
+static bool is_residual(const struct tare_exact_values *v, const struct tare_node *node) {
+    if (!is_float_arithmetic(node) || (!tare_node_is(node, "AddV2") && !tare_node_is(node, "Add"))) return false;
+    for (int i = 0; i < 2; i++)
+        if (!tare_value_fact(v->facts, node->inputs[i])->computed) return false;
+    return true;
+}
+
+static tare_status keep_residual(struct tare_exact_values *v, const struct tare_node *node) {
+    if (!is_residual(v, node)) return TARE_OK;
+    return tare_exact_keep(
+        v, node, (struct tare_exact_why){ tare_exact_reason(v, "is a residual sum", node), TARE_EXACT_LOCAL });
+}
+
 static tare_status keep_passing(struct tare_exact_values *v, const struct tare_node *node) {
     const struct tare_node *user = only_user(node);
     struct tare_exact_why why = { NULL, TARE_EXACT_LOCAL };
@@ -85,6 +99,8 @@ static tare_status keep_passing(struct tare_exact_values *v, const struct tare_n
 static tare_status follow_graph(struct tare_exact_values *v, const struct tare_exact_view *view) {
     struct tare_node **order;
     TARE_TRY(tare_graph_order(&order, v->arena, view->graph));
+    for (size_t i = 0; i < view->graph->n_nodes; i++)
+        if (order[i] && tare_exact_counts(view, order[i]->position)) TARE_TRY(keep_residual(v, order[i]));
     for (size_t i = 0; i < view->graph->n_nodes; i++)
         if (order[i] && tare_exact_counts(view, order[i]->position)) TARE_TRY(continue_node(v, order[i]));
     for (size_t i = 0; i < view->graph->n_nodes; i++)

@@ -114,12 +114,23 @@ static tare_status seed_large(struct tare_exact_values *v, struct tare_edge edge
     return push_output(v, edge, name, TARE_EXACT_RESULT);
 }
 
-/* A linear model, a rotation of coordinates, the next state of a filter: as little is known about the mean as about
- * that of the inputs. */
+/* A small matrix: a rotation of coordinates, the next state of a filter. */
+static bool is_small_product(const struct tare_exact_values *v, struct tare_edge edge) {
+    const float most = 16;
+    if (!has_flag(edge.node, TARE_OP_PRODUCT) || !tare_fact_is_linear(tare_value_fact(v->facts, edge))) return false;
+    for (size_t i = 0; i < edge.node->n_inputs; i++) {
+        const struct tare_value_fact *fact = tare_value_fact(v->facts, edge.node->inputs[i]);
+        if (!fact->varies && fact->elements > most) return false;
+    }
+    return true;
+}
+
+/* As little is known about the mean as about that of the inputs. */
 static tare_status seed_linear(struct tare_exact_values *v, struct tare_edge edge, const char *name) {
     const struct tare_node *node = edge.node;
-    if (tare_fact_is_linear(tare_value_fact(v->facts, edge))) return push_output(v, edge, name, TARE_EXACT_PRODUCT);
-    if (tare_node_is(node, "Identity")) return seed_linear(v, node->inputs[0], name);
+    if (tare_node_is_arg(node)) return TARE_OK;
+    if (is_small_product(v, edge)) return push_output(v, edge, name, TARE_EXACT_PRODUCT);
+    if (has_flag(node, TARE_OP_MOVE) && node->n_inputs) return seed_linear(v, node->inputs[0], name);
     for (size_t i = 0; tare_op_is_one_of(node->op, (const char *const[]){ "AddV2", "Add", "Sub", NULL }) && i < 2; i++)
         TARE_TRY(seed_linear(v, node->inputs[i], name)); /* a term */
     return TARE_OK;

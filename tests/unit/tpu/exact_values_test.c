@@ -324,6 +324,33 @@ static void values_that_pass_from_one_op_to_another__stay_float32(void **state) 
     tare_model_free(model);
 }
 
+/* x + relu(x · w) · w, which others read: the sum is float32, the products are not; a bias is not a residual. */
+static void sums_of_residual_networks__stay_float32(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge w = mini_arg(f, "w", TARE_DT_FLOAT), x, y;
+    const struct tare_bfloat16_options analysis = { .kept = &kept };
+    size_t changes = 0;
+    (void)state;
+    x = mini_node(f, "MatMul", "embed", 2, mini_arg(f, "x", TARE_DT_FLOAT), w);
+    y = mini_node(f, "MatMul", "up", 2, x, w);
+    y = mini_node(f, "AddV2", "bias", 2, y, mini_float(f, "b", 0.5F));
+    y = mini_node(f, "MatMul", "down", 2, mini_node(f, "Relu", "relu", 1, y), w);
+    y = mini_node(f, "AddV2", "sum", 2, x, y);
+    x = mini_node(f, "MatMul", "next", 2, y, w);
+    mini_return(f, "y", mini_node(f, "MatMul", "last", 2, mini_node(f, "Mul", "gate", 2, x, y), w));
+    kept = (struct tare_bf16_kept_list){ .arena = &model->arena };
+    mini_ok(tare_tpu_bfloat16(model, &f, 1, &analysis, &changes));
+    graph_check_dtypes(model);
+    for (int i = 0; i < 5; i++) {
+        static const char *const rounded[] = { "embed", "up", "bias", "down", "next" };
+        assert_dtype(f, rounded[i], TARE_DT_BFLOAT16);
+    }
+    assert_dtype(f, "sum", TARE_DT_FLOAT);
+    assert_string_equal(reason_of("sum"), "is a residual sum (AddV2 'sum' in f)");
+    tare_model_free(model);
+}
+
 static void logits_that_are_ordered__stay_float32(void **state) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
@@ -354,6 +381,7 @@ int main(void) {
         cmocka_unit_test(final_probabilities_and_their_logits__stay_float32),
         cmocka_unit_test(a_softmax_inside__is_rounded),
         cmocka_unit_test(values_that_pass_from_one_op_to_another__stay_float32),
+        cmocka_unit_test(sums_of_residual_networks__stay_float32),
         cmocka_unit_test(logits_that_are_ordered__stay_float32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
