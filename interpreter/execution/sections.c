@@ -37,13 +37,45 @@ static bool has_records_first(const struct tare_node *node) {
     return dims.input_batch == 0 && dims.output_batch == 0 && tare_node_int(node, "batch_group_count", 1) == 1;
 }
 
+/* The constant has axes of images, without the first. */
+static bool are_axes_within(struct tare_edge edge) {
+    const struct tare_tensor *axes = tare_edge_constant(edge);
+    for (int64_t i = 0; axes && i < axes->elements; i++) {
+        const int64_t axis = tare_tensor_get_i64(axes, i);
+        if (axis == 0 || axis <= -IMAGE_RANK || axis >= IMAGE_RANK) return false;
+    }
+    return axes && axes->elements > 0;
+}
+
+/* A slice with all records. */
+static bool takes_all_records(const struct tare_node *node) {
+    static const char *const other_masks[] = { "ellipsis_mask", "new_axis_mask", "shrink_axis_mask" };
+    const struct tare_tensor *strides = tare_edge_constant(node->inputs[3]);
+    for (size_t i = 0; i < sizeof other_masks / sizeof *other_masks; i++)
+        if (tare_node_int(node, other_masks[i], 0) != 0) return false;
+    return strides && strides->elements > 0 && tare_tensor_get_i64(strides, 0) == 1 &&
+           (tare_node_int(node, "begin_mask", 0) & tare_node_int(node, "end_mask", 0) & 1);
+}
+
+/* Concatenation of images along another axis than that of the records. */
+static bool joins_images(const struct tare_step *step) {
+    if (strcmp(step->node->op, "ConcatV2") != 0 || step->n_inputs < 2) return false;
+    for (size_t i = 0; i < step->n_inputs; i++)
+        if ((step->inputs[i] >= 0) != (i + 1 < step->n_inputs)) return false;
+    return are_axes_within(step->node->inputs[step->n_inputs - 1]);
+}
+
 bool tare_section_takes_images(const struct tare_step *step) {
-    const char *op = step->node->op;
+    static const char *const others[] = { "Pad", "PadV2", "MaxPool", "AvgPool", NULL };
+    const struct tare_node *node = step->node;
+    if (joins_images(step)) return true;
     for (size_t i = 0; i < step->n_inputs; i++)
         if ((step->inputs[i] >= 0) != (i == 0)) return false;
-    if (is_convolution(step)) return has_records_first(step->node);
-    return strcmp(op, "Pad") == 0 || strcmp(op, "PadV2") == 0 || strcmp(op, "MaxPool") == 0 ||
-           strcmp(op, "AvgPool") == 0;
+    if (is_convolution(step)) return has_records_first(node);
+    if (strcmp(node->op, "StridedSlice") == 0) return takes_all_records(node);
+    if (strcmp(node->op, "Mean") == 0 || strcmp(node->op, "Max") == 0)
+        return tare_node_bool(node, "keep_dims", false) && are_axes_within(node->inputs[1]);
+    return tare_op_is_one_of(node->op, others);
 }
 
 static bool is_elementwise(const struct tare_step *step) {

@@ -56,8 +56,8 @@ void tare_section_choose(struct tare_section *section, int64_t batch, int thread
 /* Calls `see` for each exit of the pieces first to last that exists after the last one. */
 void tare_section_for_exits(const struct tare_section *section, size_t first, size_t last,
                             void (*see)(void *arg, const struct tare_section_exit *exit), void *arg);
-/* True for a convolution, pooling or padding: input 0 has the records, the others are constants. Otherwise a step of a
- * section is element-wise. */
+/* True for a convolution, pooling, padding, mean, slice or concatenation of images, whose constants are not operands by
+ * element. Otherwise a step of a section is element-wise. */
 bool tare_section_takes_images(const struct tare_step *step);
 /* Runs the steps from `first` to `last` of a frame, with the drops after each. */
 typedef tare_status tare_run_range(struct tare_session *session, const struct tare_plan *plan,

@@ -74,6 +74,49 @@ static struct tare_edge float_network(struct tare_graph *g, struct tare_edge x, 
     return layers_float(g, "last", mini_done(pool), 3, C, C, 1);
 }
 
+static struct tare_edge concat(struct tare_graph *g, const char *name, struct tare_edge a, struct tare_edge b,
+                               int32_t axis) {
+    struct tare_node *node = mini_open(g, "ConcatV2", name, 3, a, b, mini_int(g, layers_name(name, "axis"), axis));
+    mini_ok(tare_node_set_int(node, "N", 2));
+    return mini_done(node);
+}
+
+static struct tare_edge mean(struct tare_graph *g, struct tare_edge x, int32_t first, int32_t second) {
+    struct tare_node *node = mini_open(g, "Mean", "mean", 2, x, mini_ints(g, "axes", 2, (int32_t[]){ first, second }));
+    mini_ok(tare_node_set_bool(node, "keep_dims", true));
+    return mini_done(node);
+}
+
+/* Without the first line and column. */
+static struct tare_edge cropped(struct tare_graph *g, struct tare_edge x, int32_t first_record) {
+    const struct tare_edge begin = mini_ints(g, "begin", 4, (int32_t[]){ first_record, 1, 1, 0 });
+    const struct tare_edge end = mini_ints(g, "end", 4, (int32_t[]){ 0, 0, 0, 0 });
+    const struct tare_edge strides = mini_ints(g, "strides", 4, (int32_t[]){ 1, 1, 1, 1 });
+    struct tare_node *node = mini_open(g, "StridedSlice", "crop", 4, x, begin, end, strides);
+    mini_ok(tare_node_set_int(node, "begin_mask", first_record ? 8 : 9));
+    mini_ok(tare_node_set_int(node, "end_mask", 15));
+    return mini_done(node);
+}
+
+/* Concatenations, a slice and a gate of means. */
+static struct tare_edge dense_network(struct tare_graph *g, struct tare_edge x, int64_t stride) {
+    (void)stride;
+    const struct tare_edge a = layers_float(g, "a", x, 3, C, C, 1);
+    struct tare_edge y = concat(g, "dense", a, layers_float(g, "b", a, 3, C, C, 1), 3);
+    y = cropped(g, layers_float(g, "c", y, 1, 2 * C, C, 1), 0);
+    y = concat(g, "dense2", y, mini_node(g, "Mul", "gated", 2, y, mean(g, y, 1, -2)), -1);
+    return layers_float(g, "last", y, 3, 2 * C, C, 1);
+}
+
+/* The mean of all records, a slice of some, and records one after another: none of them is of one record alone. */
+static struct tare_edge mixing_network(struct tare_graph *g, struct tare_edge x, int64_t kind) {
+    struct tare_edge y = layers_float(g, "a", x, 3, C, C, 1);
+    if (kind == 0) y = mini_node(g, "Mul", "gated", 2, y, mean(g, y, 0, 1));
+    if (kind == 1) y = concat(g, "twice", y, y, 0);
+    if (kind == 2) y = cropped(g, concat(g, "twice", y, y, -4), 1);
+    return layers_float(g, "last", layers_float(g, "b", y, 3, C, C, 1), 3, C, C, 1);
+}
+
 /* ---- running ---- */
 
 static struct tare_tensor run(struct tare_session *session, struct tare_edge x, struct tare_edge y, int64_t batch) {
@@ -136,6 +179,13 @@ static void sections__float_branches(void **unused) {
 }
 
 /* The peak of a run in parts is below that of the whole batch. */
+static void sections__concatenations_slices_and_means(void **unused) {
+    (void)unused;
+    check_batches(dense_network, "ConcatV2", 1, 1, true);
+    for (int64_t kind = 0; kind < 3; kind++)
+        check_batches(mixing_network, kind ? "ConcatV2" : "Mean", kind, 1, false);
+}
+
 static void sections__need_less_memory(void **unused) {
     (void)unused;
     struct tare_graph_model *model = mini_model_new();
@@ -377,6 +427,7 @@ int main(void) {
         cmocka_unit_test(sections__int8_blocks),
         cmocka_unit_test(sections__int8_and_float_layers),
         cmocka_unit_test(sections__float_branches),
+        cmocka_unit_test(sections__concatenations_slices_and_means),
         cmocka_unit_test(sections__need_less_memory),
         cmocka_unit_test(sections__memory_limit),
         cmocka_unit_test(sections__cancelled_runs),
