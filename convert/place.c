@@ -374,11 +374,6 @@ const struct tare_place_pass tare_place_passes[] = {
     { NULL, { NULL }, NULL, NULL },
 };
 
-static void note_counts(struct tare_conversion *out, const struct tare_place_pass *pass, const size_t *changes) {
-    for (size_t i = 0; i < TARE_PLACE_COUNTS && pass->counts[i]; i++)
-        out->counts[out->n_counts++] = (struct tare_pass_count){ pass->counts[i], changes[i] };
-}
-
 /* All passes, or those before `until`. */
 static tare_status run_passes(struct tare_conversion *out, struct tare_arena *arena, struct tare_graph_model *model,
                               const struct tare_converter_options *options, const struct tare_tpu_memory *before,
@@ -389,7 +384,8 @@ static tare_status run_passes(struct tare_conversion *out, struct tare_arena *ar
         if (until && strcmp(pass->name, until) == 0) break;
         size_t changes[TARE_PLACE_COUNTS] = { 0 };
         if (!pass->applies || pass->applies(options)) TARE_TRY(pass->run(&place, changes));
-        note_counts(out, pass, changes);
+        for (size_t i = 0; i < TARE_PLACE_COUNTS && pass->counts[i]; i++)
+            out->counts[out->n_counts++] = (struct tare_pass_count){ pass->counts[i], changes[i] };
     }
     return TARE_OK;
 }

@@ -236,14 +236,10 @@ const struct tare_option tare_plan_rows[] = {
 #undef ROW
 #undef AT
 
-static bool is_named(const struct tare_option *row, const char *name) {
-    return strcmp(row->name, name) == 0;
-}
-
 bool tare_quant_plan_is_given(const struct tare_quant_plan *plan) {
     uint64_t given = plan->given;
     for (size_t i = 0; tare_plan_rows[i].name; i++)
-        if (is_named(&tare_plan_rows[i], "keep-variables")) given &= ~(UINT64_C(1) << i);
+        if (strcmp(tare_plan_rows[i].name, "keep-variables") == 0) given &= ~(UINT64_C(1) << i);
     return given || plan->setting.given;
 }
 

@@ -183,11 +183,6 @@ static tare_status read_condition(struct tare_quant_rule *rule, char *word) {
                      word);
 }
 
-static tare_status read_method(struct tare_quant_rule *rule, const char *word) {
-    rule->setting.given |= 1u << TARE_SET_METHOD;
-    return tare_quant_method_read(&rule->setting, word);
-}
-
 /* A line "NAME=VALUE" without "->": an option of the model. The last such line applies. */
 static tare_status read_option(struct tare_quant_recipe *recipe, char *word, char *rest) {
     const struct tare_quant_pass *const *list;
@@ -229,7 +224,8 @@ static tare_status read_line(struct tare_quant_recipe *recipe, char *line, struc
             *value++ = '\0';
             TARE_TRY(tare_quant_setting_read(&rule->setting, word, value));
         } else {
-            TARE_TRY(read_method(rule, word));
+            rule->setting.given |= 1u << TARE_SET_METHOD;
+            TARE_TRY(tare_quant_method_read(&rule->setting, word));
         }
         rule->comment = comment_at(line);
         TARE_TRY(next_word(&word, &line));

@@ -135,14 +135,6 @@ static tare_status start_sharing(struct sharing *sharing, struct tare_arena *are
     return TARE_OK;
 }
 
-static void end_sharing(struct sharing *sharing) {
-    tare_graph_table_free(&sharing->members);
-    tare_graph_table_free(&sharing->live);
-    tare_graph_table_free(&sharing->outer);
-    tare_graph_table_free(&sharing->outer_live);
-    tare_graph_table_free(&sharing->promised);
-}
-
 static struct tare_tpu_member *find_member(const struct sharing *sharing, const struct tare_graph *graph) {
     return tare_graph_table_get(&sharing->members, graph);
 }
@@ -287,6 +279,10 @@ tare_status tare_tpu_closure_own(struct tare_tpu_closure *closure, struct tare_a
     if (*copies) status = tare_tpu_closure_redirect(closure, &renamed);
 done:
     tare_map_free(&renamed);
-    end_sharing(&sharing);
+    tare_graph_table_free(&sharing.members);
+    tare_graph_table_free(&sharing.live);
+    tare_graph_table_free(&sharing.outer);
+    tare_graph_table_free(&sharing.outer_live);
+    tare_graph_table_free(&sharing.promised);
     return status;
 }

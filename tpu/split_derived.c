@@ -4,12 +4,9 @@
 
 #include <string.h>
 
-static bool uses_shape_only(const struct tare_node *node) {
-    return node->def && node->def->row && node->def->row->flags & TARE_OP_SHAPE_ONLY;
-}
-
 static bool is_derived(const bool *derived, const struct tare_node *node) {
-    if (tare_node_is(node, "Const") || uses_shape_only(node)) return true;
+    if (tare_node_is(node, "Const") || (node->def && node->def->row && node->def->row->flags & TARE_OP_SHAPE_ONLY))
+        return true;
     if (tare_node_is(node, "ReadVariableOp")) return tare_node_is_arg(node->inputs[0].node);
     if (!node->def || node->def->is_stateful || !node->n_inputs || !node->def->row) return false;
     if (node->def->row->flags & TARE_OP_CONTROL) return false;

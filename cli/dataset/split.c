@@ -134,12 +134,6 @@ static tare_status open_sample_file(struct sample_file *out, const char *prefix)
     return TARE_OK;
 }
 
-static void close_sample_file(struct sample_file *file) {
-    if (file->named) unlink(file->path);
-    if (file->fd >= 0) close(file->fd);
-    tare_free(file->path);
-}
-
 /* An error of the file of samples names the parts instead, which are what the user knows. */
 static tare_status name_parts(tare_status status, const struct sample_file *file, const char *prefix) {
     char *text = status == TARE_OK ? NULL : tare_strdup(tare_error_text());
@@ -169,7 +163,9 @@ done:
     status = name_parts(status, &file, options->prefix);
     split->origin = NULL;
     tare_file_list_free(&origin);
-    close_sample_file(&file);
+    if (file.named) unlink(file.path);
+    if (file.fd >= 0) close(file.fd);
+    tare_free(file.path);
     return status;
 }
 

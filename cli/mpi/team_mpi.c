@@ -105,12 +105,6 @@ static int start_thread(void) {
     return !thread_runs;
 }
 
-static void stop_thread(void) {
-    ending = true;
-    if (thread_runs) pthread_join(thread, NULL);
-    thread_runs = false;
-}
-
 /* ---- the interface ---- */
 
 static int begin(int *rank, int *size) {
@@ -140,7 +134,9 @@ static int heard(void) {
 
 /* MPI_Finalize would wait for a silent rank. A launcher ends the others when this process ends without it. */
 static void end(void) {
-    stop_thread();
+    ending = true;
+    if (thread_runs) pthread_join(thread, NULL);
+    thread_runs = false;
     heard(); /* receive pending messages before finalizing */
     if (some_is_silent) return;
     hear_life(0);

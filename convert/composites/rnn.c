@@ -19,14 +19,10 @@ enum { GRU_KERNEL = 2, GRU_ARGS = 5 };
 
 /* ---- checks ---- */
 
-static struct tare_shape result_shape(const struct tare_composing *c, size_t i) {
-    return tare_model_shape(c->shapes, c->graph->returns[i].edge);
-}
-
 /* The outputs are one a time step, or the last one alone. */
 static tare_status check_steps(struct tare_composing *c) {
     char text[TARE_SHAPE_TEXT_SIZE];
-    struct tare_shape inputs, outputs = result_shape(c, 1);
+    struct tare_shape inputs, outputs = tare_model_shape(c->shapes, c->graph->returns[1].edge);
     int axis = tare_rnn_time_axis(c);
     if (c->reason) return TARE_OK;
     inputs = tare_composing_shape(c, INPUTS);

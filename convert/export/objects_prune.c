@@ -41,12 +41,6 @@ static tare_status index_model(struct remaining *r, struct tare_arena *arena, co
     return tare_model_index_objects(&r->objects, arena, model);
 }
 
-static void free_index(struct remaining *r) {
-    tare_map_free(&r->concretes);
-    tare_map_free(&r->objects);
-    tare_map_free(&r->keys);
-}
-
 static const struct tare_concrete *find_concrete(const struct remaining *r, const char *name) {
     return tare_map_get(&r->concretes, name);
 }
@@ -318,6 +312,8 @@ tare_status tare_objects_prune(struct tare_objects *out, struct tare_arena *aren
     tare_status status = index_model(&remaining, arena, model, saved ? saved->n_nodes : 0);
     if (status == TARE_OK && saved && saved->n_nodes) status = prune_saved(&out->saved, arena, &remaining, saved);
     if (status == TARE_OK && trackable) status = prune_trackable(&out->trackable, arena, &remaining, saved, trackable);
-    free_index(&remaining);
+    tare_map_free(&remaining.concretes);
+    tare_map_free(&remaining.objects);
+    tare_map_free(&remaining.keys);
     return status;
 }
