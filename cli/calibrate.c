@@ -162,26 +162,14 @@ static tare_status name_state(struct work *w) {
 /* Selects the concrete function that matches the first record. */
 static tare_status pick_function(struct work *w) {
     const struct calibrate_options *options = w->options;
-    const struct tare_source_options first = { .limit = 1, .spec = options->records.spec };
-    struct tare_sample sample = { 0 };
-    struct tare_source *source = NULL;
-    struct tare_record where;
     struct tare_graph *function;
-    bool end = false;
-    tare_status status;
-    TARE_CHECK(tare_model_fingerprint(w->fingerprint, w->model)); /* before the call node is added */
-    TARE_CHECK(tare_source_new(&source, options->data.items, options->data.count, &first));
-    TARE_CHECK(tare_source_next(&sample, &where, &end, source, NULL, NULL));
-    const struct tare_call_arguments given = { sample.keys, sample.values, sample.count };
-    TARE_CHECK(tare_function_pick(&function, w->model, options->function, &given));
-    TARE_CHECK(tare_quant_observed_edges(&w->quantizable, &w->model->arena, w->model));
+    TARE_TRY(tare_model_fingerprint(w->fingerprint, w->model)); /* before the call node is added */
+    TARE_TRY(tare_function_pick_for(&function, w->model, options->function, options->data.items, options->data.count,
+                                    options->records.spec));
+    TARE_TRY(tare_quant_observed_edges(&w->quantizable, &w->model->arena, w->model));
     w->job_options.quantizable = &w->quantizable;
     w->job_options.fingerprint = w->fingerprint;
-    status = tare_function_signature(&w->job_options.callee, w->model, function);
-done:
-    tare_sample_reset(&sample);
-    tare_source_free(source);
-    return tare_error_prefix(status, "%s", options->model);
+    return tare_function_signature(&w->job_options.callee, w->model, function);
 }
 
 /* Reports stateful signatures; their records cannot be split into shards. */
@@ -243,7 +231,7 @@ static tare_status prepare(struct work *w) {
     w->job_options.spec = options->records.spec;
     w->job_options.feedback = &options->records.feedback;
     TARE_TRY(tare_command_load_prepared(&w->model, options->model));
-    if (options->function) TARE_TRY(pick_function(w));
+    if (options->function) TARE_TRY(tare_error_prefix(pick_function(w), "%s", options->model));
     TARE_TRY(tare_workflow_calibrate_open(&w->job, w->model, &w->job_options));
     if (!options->dry_run) TARE_TRY(check_output_apart(w));
     TARE_TRY(check_signatures(w));

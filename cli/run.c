@@ -163,25 +163,14 @@ static tare_status run_arrays(struct run_state *state, const struct tare_run_arr
 /* Selects the concrete function that matches the arrays or the first record. */
 static tare_status pick_function(struct run_state *state, struct tare_run_arrays *arrays) {
     const struct run_options *options = state->options;
-    struct tare_call_arguments given = { arrays->keys, arrays->values, arrays->count };
-    struct tare_sample sample = { 0 };
-    struct tare_source *source = NULL;
-    struct tare_record where;
+    const struct tare_call_arguments given = { arrays->keys, arrays->values, arrays->count };
     struct tare_graph *function;
-    bool end = false;
-    tare_status status = TARE_OK;
-    if (options->data.count) {
-        const struct tare_source_options first = { .limit = 1, .spec = options->records.spec };
-        TARE_CHECK(tare_source_new(&source, options->data.items, options->data.count, &first));
-        TARE_CHECK(tare_source_next(&sample, &where, &end, source, NULL, NULL));
-        given = (struct tare_call_arguments){ sample.keys, sample.values, sample.count };
-    }
-    TARE_CHECK(tare_function_pick(&function, state->model, options->function, &given));
-    TARE_CHECK(tare_run_arrays_drop_bound(arrays, function));
-    status = tare_function_signature(&state->signature, state->model, function);
-done:
-    tare_sample_reset(&sample);
-    tare_source_free(source);
+    tare_status status = options->data.count
+                             ? tare_function_pick_for(&function, state->model, options->function, options->data.items,
+                                                      options->data.count, options->records.spec)
+                             : tare_function_pick(&function, state->model, options->function, &given);
+    if (status == TARE_OK) status = tare_run_arrays_drop_bound(arrays, function);
+    if (status == TARE_OK) status = tare_function_signature(&state->signature, state->model, function);
     return tare_error_prefix(status, "%s", options->model);
 }
 

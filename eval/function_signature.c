@@ -4,6 +4,7 @@
 #include "base/strbuf.h"
 #include "convert/call_signature.h"
 #include "convert/functions.h"
+#include "datasets/source.h"
 #include "graph/calls.h"
 
 #include <ctype.h>
@@ -317,6 +318,22 @@ tare_status tare_function_pick(struct tare_graph **out, const struct tare_graph_
     if (status == TARE_OK)
         status = all.count ? pick(out, name, &all, &fitting, arguments) : no_such_function(model, name);
     tare_arena_free(&scratch);
+    return status;
+}
+
+tare_status tare_function_pick_for(struct tare_graph **out, const struct tare_graph_model *model, const char *name,
+                                   const char *const *data, size_t n_data, const struct tare_dataset_spec *spec) {
+    const struct tare_source_options first = { .limit = 1, .spec = spec };
+    struct tare_sample sample = { 0 };
+    struct tare_source *source;
+    struct tare_record where;
+    bool end = false;
+    TARE_TRY(tare_source_new(&source, data, n_data, &first));
+    tare_status status = tare_source_next(&sample, &where, &end, source, NULL, NULL);
+    const struct tare_call_arguments given = { sample.keys, sample.values, sample.count };
+    if (status == TARE_OK) status = tare_function_pick(out, model, name, &given);
+    tare_sample_reset(&sample);
+    tare_source_free(source);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #ifndef TARE_EVAL_FUNCTION_SIGNATURE_H
 #define TARE_EVAL_FUNCTION_SIGNATURE_H
 
+#include "datasets/spec.h"
 #include "graph/model.h"
 
 /* The arguments of a call, by name; borrowed. */
@@ -21,6 +22,11 @@ struct tare_call_arguments {
  * value from which the given one differs. */
 tare_status tare_function_pick(struct tare_graph **out, const struct tare_graph_model *model, const char *name,
                                const struct tare_call_arguments *arguments);
+
+/* The same by the first record of files, read by a spec (NULL: none). */
+tare_status tare_function_pick_for(struct tare_graph **out, const struct tare_graph_model *model, const char *name,
+                                   const char *const *data, size_t n_data,
+                                   const struct tare_dataset_spec *spec) TARE_WARN_UNUSED;
 
 /* The function that a call of that name with tensors only means, whatever their dtypes and shapes; NULL: there is none.
  */

@@ -252,6 +252,18 @@ tare_status tare_quant_recipe_read(struct tare_quant_recipe *recipe, const char 
     return TARE_OK;
 }
 
+tare_status tare_quant_recipe_extend(struct tare_quant_plan *plan, struct tare_arena *arena, struct tare_strbuf *text,
+                                     const char *where) {
+    struct tare_quant_recipe *recipe;
+    tare_status status = text->failed ? TARE_NO_MEMORY : tare_quant_recipe_new(&recipe, arena);
+    for (size_t i = 0; i < tare_quant_recipe_count(plan->recipe) && status == TARE_OK; i++)
+        status = tare_quant_recipe_add(recipe, tare_quant_recipe_rule(plan->recipe, i));
+    if (status == TARE_OK) status = tare_quant_recipe_read(recipe, tare_strbuf_text(text), text->size, where);
+    if (status == TARE_OK) plan->recipe = recipe;
+    tare_strbuf_free(text);
+    return status;
+}
+
 /* ---- writing ---- */
 
 /* A regular expression that matches only this name. */

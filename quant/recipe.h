@@ -33,6 +33,11 @@ tare_status tare_quant_recipe_new(struct tare_quant_recipe **out, struct tare_ar
 tare_status tare_quant_recipe_add(struct tare_quant_recipe *recipe, const struct tare_quant_rule *rule);
 /* Parses rules and adds them. Errors name `where`, line and word. */
 tare_status tare_quant_recipe_read(struct tare_quant_recipe *recipe, const char *text, size_t size, const char *where);
+/* Sets the recipe of a plan to one with its rules, which stay where they are for others that use them, and those of the
+ * text; frees the text. */
+struct tare_strbuf;
+tare_status tare_quant_recipe_extend(struct tare_quant_plan *plan, struct tare_arena *arena, struct tare_strbuf *text,
+                                     const char *where) TARE_WARN_UNUSED;
 /* The options that its lines set, by their masks `given`; NULL: there is no recipe. */
 const struct tare_quant_plan *tare_quant_recipe_options(const struct tare_quant_recipe *recipe);
 size_t tare_quant_recipe_count(const struct tare_quant_recipe *recipe);

@@ -66,20 +66,12 @@ tare_status tare_workflow_compare_commands(struct tare_comparison_row *row, stru
 /* The plan of the recipe, with the rules that were found. */
 static tare_status recipe_plan(struct tare_quant_plan *out, struct tare_compare_job *c, size_t worst) {
     struct tare_arena *arena = &c->result.arena;
-    struct tare_quant_recipe *recipe;
     struct tare_strbuf text = { 0 };
-    tare_status status;
     *out = c->options->automatic ? c->automatic.variant.plan : tare_workflow_compare_first_quantizing(c)->plan;
     if (c->result.target) return tare_workflow_mixed_precision_apply(out, arena, &c->targeting);
     if (c->options->automatic) return TARE_OK;
-    TARE_TRY(tare_quant_recipe_new(&recipe, arena));
-    for (size_t i = 0; i < tare_quant_recipe_count(out->recipe); i++)
-        TARE_TRY(tare_quant_recipe_add(recipe, tare_quant_recipe_rule(out->recipe, i)));
     tare_sensitivity_recipe(&text, &c->sensitivity, worst);
-    status = text.failed ? TARE_NO_MEMORY : tare_quant_recipe_read(recipe, tare_strbuf_text(&text), text.size, "worst");
-    tare_strbuf_free(&text);
-    out->recipe = recipe;
-    return status;
+    return tare_quant_recipe_extend(out, arena, &text, "worst");
 }
 
 tare_status tare_workflow_compare_recipe(struct tare_strbuf *out, struct tare_compare_job *c, size_t worst) {

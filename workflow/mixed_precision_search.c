@@ -193,19 +193,9 @@ tare_status tare_workflow_mixed_precision_check(const struct tare_mixed_precisio
                      targeting->sensitivity.method, targeting->result.best);
 }
 
-/* Rules of the plan that were found before stay where they are, for others that use it. */
 tare_status tare_workflow_mixed_precision_apply(struct tare_quant_plan *plan, struct tare_arena *arena,
                                                 const struct tare_mixed_precision *targeting) {
-    struct tare_quant_recipe *recipe;
     struct tare_strbuf text = { 0 };
-    tare_status status;
-    TARE_TRY(tare_quant_recipe_new(&recipe, arena));
-    for (size_t i = 0; i < tare_quant_recipe_count(plan->recipe); i++)
-        TARE_TRY(tare_quant_recipe_add(recipe, tare_quant_recipe_rule(plan->recipe, i)));
     tare_target_recipe(&text, &targeting->result);
-    status =
-        text.failed ? TARE_NO_MEMORY : tare_quant_recipe_read(recipe, tare_strbuf_text(&text), text.size, "target");
-    tare_strbuf_free(&text);
-    plan->recipe = recipe;
-    return status;
+    return tare_quant_recipe_extend(plan, arena, &text, "target");
 }

@@ -269,15 +269,9 @@ tare_status tare_workflow_fastest(struct tare_fastest *out, struct tare_arena *a
 
 /* ---- what becomes of it ---- */
 
-/* Rules of the plan that were found before stay where they are. */
 tare_status tare_workflow_fastest_apply(struct tare_quant_plan *plan, struct tare_arena *arena,
                                         const struct tare_fastest *fastest) {
-    struct tare_quant_recipe *recipe;
     struct tare_strbuf text = { 0 };
-    tare_status status;
-    TARE_TRY(tare_quant_recipe_new(&recipe, arena));
-    for (size_t i = 0; i < tare_quant_recipe_count(plan->recipe); i++)
-        TARE_TRY(tare_quant_recipe_add(recipe, tare_quant_recipe_rule(plan->recipe, i)));
     for (size_t i = 0; i < fastest->n_layers; i++) {
         const struct tare_fastest_layer *layer = &fastest->layers[i];
         if (!layer->keeps) continue;
@@ -285,10 +279,7 @@ tare_status tare_workflow_fastest_apply(struct tare_quant_plan *plan, struct tar
         tare_strbuf_printf(&text, " -> float  # estimated on %s: %.3g µs quantized, %.3g µs in float\n", fastest->chip,
                            1e6 * layer->quantized, 1e6 * layer->real);
     }
-    status = text.failed ? TARE_NO_MEMORY : tare_quant_recipe_read(recipe, tare_strbuf_text(&text), text.size, "for");
-    tare_strbuf_free(&text);
-    plan->recipe = recipe;
-    return status;
+    return tare_quant_recipe_extend(plan, arena, &text, "for");
 }
 
 void tare_workflow_fastest_put(struct tare_strbuf *out, const struct tare_fastest *fastest) {
