@@ -12,7 +12,7 @@
 #
 # OUT is build/accuracy by default. A set that is complete is not run again unless the program, the records, the model or the
 # options changed, so an interrupted run continues where it stopped. TASKS: names of tasks, separated by spaces (default: all).
-# SETS: sets to run (default: int8 auto int4). INTO: a page whose tables are replaced, as docs/accuracy.md. TARE: the program
+# SETS: sets to run (default: int8 auto int4 fp8). INTO: a page whose tables are replaced, as docs/accuracy.md. TARE: the program
 # (default: build/tare).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -25,11 +25,13 @@ mkdir -p "$out"
 declare -A methods
 methods[int8]=static,dynamic,weight_only,bfloat16
 methods[auto]=static
+methods[fp8]=fp8,fp8_dynamic,fp8_weight_only
 methods[int4]=weight_only:bits=4,weight_only:bits=4:block=32,weight_only:bits=4+gptq,weight_only:bits=4:block=32+gptq,static:bits=4,static:bits=4+gptq
 declare -A options
 options[int8]='--algorithms min_max,average_min_max,percentile,percentile:p=99.99,entropy,mse'
 options[auto]='--auto'
 options[int4]=''
+options[fp8]=''
 
 # model_of TASK: its saved_model, or the path of the line "- model: `PATH`" in its README.md.
 model_of() {
@@ -97,7 +99,7 @@ for task in "$folder"/*/; do
     records_of "$task" eval >/dev/null && records_of "$task" calibration >/dev/null || continue
     model=$(model_of "$task") || { echo "$(basename "$task"): no model (expected saved_model/, or a line '- model: \`PATH\`' in README.md)" >&2; failed=1; continue; }
     tasks+=("$(basename "$task")")
-    for set in ${SETS:-int8 auto int4}; do run "$task" "$model" "$set" || failed=1; done
+    for set in ${SETS:-int8 auto int4 fp8}; do run "$task" "$model" "$set" || failed=1; done
 done
 [ ${#tasks[@]} -gt 0 ] || { echo "$folder: no task (expected folders with calibration.tfrecord.gz and eval.tfrecord.gz)" >&2; exit 1; }
 mapfile -t tasks < <(printf '%s\n' "${tasks[@]}" | LC_ALL=C sort)

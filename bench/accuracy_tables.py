@@ -15,7 +15,7 @@ import math
 import os
 import sys
 
-SETS = ("int8", "auto", "int4")
+SETS = ("int8", "auto", "int4", "fp8")
 DEFAULT_ALGORITHM = "min_max"
 COLUMNS = (  # heading, method (a tuple: the first one that was measured)
     ("static", ("static",)),
@@ -29,8 +29,10 @@ COLUMNS = (  # heading, method (a tuple: the first one that was measured)
     ("int4+gptq", ("weight_only:bits=4:block=32+gptq",)),
     ("W4A8", ("static:bits=4",)),
     ("W4A8+gptq", ("static:bits=4+gptq",)),
+    ("fp8", ("static:format=fp8_e4m3",)),
+    ("fp8_dynamic", ("dynamic:format=fp8_e4m3",)),
 )
-EIGHT_BITS = ("static", "auto", "dynamic", "weight_only", "bfloat16")
+EIGHT_BITS = ("static", "auto", "dynamic", "weight_only", "bfloat16", "static:format=fp8_e4m3", "dynamic:format=fp8_e4m3")
 UNITS = {"top1": " %", "iou": " %", "pixel_accuracy": " %", "sequence": " %", "sqnr": " dB", "psnr": " dB"}
 TITLES = {"top1": "top-1", "auc": "AUC", "mae": "MAE", "rmse": "RMSE", "r2": "R²", "sqnr": "SQNR", "iou": "IoU",
           "pixel_accuracy": "pixel accuracy", "psnr": "PSNR", "ssim": "SSIM", "sequence": "sequences right"}

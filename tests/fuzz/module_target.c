@@ -1,28 +1,57 @@
-/* StableHLO modules: read, summarized, printed, and imported as a model. */
+/* StableHLO modules: read, summarized, printed, written, read again with the same text, and imported as a model. */
 #include "convert/stablehlo/artifact.h"
 #include "convert/stablehlo/emit/export.h"
 #include "convert/stablehlo/expand.h"
 #include "convert/stablehlo/print.h"
 #include "convert/stablehlo/summary.h"
+#include "convert/stablehlo/write.h"
 #include "fuzz/target.h"
 #include "interpreter/ops/builtin.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static tare_status discard(void *arg, const char *text, size_t size) {
-    (void)text;
-    *(size_t *)arg += size;
+static tare_status append(void *arg, const char *text, size_t size) {
+    tare_strbuf_append(arg, text, size);
     return TARE_OK;
 }
 
-static void print(const struct tare_shlo_module *module) {
+/* Empty text: it cannot be printed. */
+static void print(struct tare_strbuf *text, const struct tare_shlo_module *module) {
     struct tare_arena arena = { 0 };
     struct tare_shlo_summary summary;
-    size_t printed = 0;
-    const struct tare_shlo_print_options options = { .write = discard, .arg = &printed };
-    if (tare_shlo_summarize(&summary, &arena, module) != TARE_OK || tare_shlo_print(module, &options) != TARE_OK)
+    const struct tare_shlo_print_options options = { .max_elements = 1024, .write = append, .arg = text };
+    if (tare_shlo_summarize(&summary, &arena, module) != TARE_OK || tare_shlo_print(module, &options) != TARE_OK) {
         tare_error_clear();
+        tare_strbuf_free(text);
+    }
     tare_arena_free(&arena);
+}
+
+/* What is written has the text of what was read. */
+static void write_again(const struct tare_shlo_module *module, const struct tare_strbuf *text) {
+    struct tare_strbuf file = { 0 }, other = { 0 };
+    struct tare_shlo_module *again = NULL;
+    if (tare_shlo_write(&file, module, module->version) == TARE_OK) {
+        if (tare_shlo_read(&again, (const uint8_t *)file.data, file.size) != TARE_OK) {
+            printf("what was written is not read: %s\n", tare_error_text());
+            abort();
+        }
+        print(&other, again);
+        if (strcmp(tare_strbuf_text(text), tare_strbuf_text(&other)) != 0) {
+            size_t same = 0;
+            while (text->data && other.data && text->data[same] == other.data[same])
+                same++;
+            printf("written and read again: '%.60s' became '%.60s'\n", text->data ? text->data + same : "",
+                   other.data ? other.data + same : "");
+            abort();
+        }
+    }
+    tare_error_clear();
+    tare_shlo_free(again);
+    tare_strbuf_free(&file);
+    tare_strbuf_free(&other);
 }
 
 static bool import(const char *path) {
@@ -42,7 +71,10 @@ enum fuzz_depth fuzz_module(const uint8_t *data, size_t size) {
     struct tare_shlo_module *module;
     enum fuzz_depth depth = FUZZ_REFUSED;
     if (tare_shlo_read(&module, data, size) == TARE_OK) {
-        print(module);
+        struct tare_strbuf text = { 0 };
+        print(&text, module);
+        write_again(module, &text);
+        tare_strbuf_free(&text);
         tare_shlo_free(module);
         depth = FUZZ_READ;
     }
