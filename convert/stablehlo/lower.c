@@ -176,13 +176,46 @@ static void set_types(struct tare_lowering *l, struct tare_node *node) {
     }
 }
 
+/* Parts of JAX's names that are not modules: transformations, which have parentheses, and bodies of loops. */
+static bool is_module(const char *part, size_t size) {
+    static const char *const others[] = { "while",       "body",       "cond",  "scan",
+                                          "closed_call", "checkpoint", "remat", "core_call" };
+    if (!size || memchr(part, '(', size)) return false;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strlen(others[i]) == size && memcmp(part, others[i], size) == 0) return false;
+    return true;
+}
+
+/* "Block_0/Dense_0/dot_general" of the location "jit(apply)/while/body/Block_0/Dense_0/dot_general"; NULL: it names no
+ * module. */
+static const char *layer_name(struct tare_lowering *l) {
+    const char *at = l->op ? l->op->location : NULL;
+    char *name = at ? tare_arena_alloc(&l->graph->model->arena, strlen(at) + 1) : NULL;
+    size_t size = 0, parts = 0;
+    while (name && *at) {
+        size_t part = 0, depth = 0;
+        for (; at[part] && (at[part] != '/' || depth); part++)
+            depth += (at[part] == '(') - (at[part] == ')' && depth);
+        if (is_module(at, part)) {
+            if (parts++) name[size++] = '/';
+            memcpy(name + size, at, part);
+            size += part;
+        }
+        at += part + (at[part] == '/');
+    }
+    if (parts < 2) return NULL;
+    name[size] = '\0';
+    return name;
+}
+
 struct tare_node *tare_lower_begin(struct tare_lowering *l, const char *op, const struct tare_edge *inputs,
                                    size_t count) {
     struct tare_node *node = NULL;
     for (size_t i = 0; i < count && l->status == TARE_OK; i++)
         if (!inputs[i].node) tare_lower_fail(l, TARE_INTERNAL, "op '%s': input %zu was not lowered", op, i);
     if (l->status != TARE_OK) return NULL;
-    node = tare_graph_add(l->graph, op, l->op ? strchr(l->op->name, '.') + 1 : op);
+    const char *name = layer_name(l);
+    node = tare_graph_add(l->graph, op, name ? name : l->op ? strchr(l->op->name, '.') + 1 : op);
     if (!node) l->status = TARE_NO_MEMORY;
     for (size_t i = 0; i < count && l->status == TARE_OK; i++)
         check(l, tare_node_add_input(node, inputs[i]));

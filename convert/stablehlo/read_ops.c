@@ -247,7 +247,9 @@ static tare_status read_body(struct tare_shlo_op *op, struct ops_reader *r, stru
     uint8_t mask;
     TARE_TRY(tare_mlir_byte(&mask, in));
     if (mask & 0x80) return tare_mlir_corrupt(in, "unknown fields of an op");
-    TARE_TRY(tare_mlir_varint(&location, in)); /* never used */
+    TARE_TRY(tare_mlir_varint(&location, in));
+    if (tare_shlo_op_is(op, "dot_general") || tare_shlo_op_is(op, "convolution")) /* layers of reports and recipes */
+        op->location = tare_shlo_location_name(r->base, location);
     if (tare_shlo_def(op)) TARE_TRY(make_attrs(op, r));
     TARE_TRY(read_fields(op, r, in, mask));
     if (tare_shlo_def(op)) {

@@ -495,6 +495,29 @@ static tare_status read_builtin_attr(struct tare_shlo_attr *attr, struct tare_sh
     }
 }
 
+/* A named location has its name first, a call site the location of the callee. */
+static const char *name_of_location(struct tare_shlo_reader *reader, uint64_t index, int depth) {
+    enum { MOST = 8 };
+    const struct tare_shlo_attr *name;
+    uint64_t code, inner;
+    if (index >= reader->n_attrs || depth == MOST) return NULL;
+    const struct tare_mlir_entry *entry = &reader->attr_entries[index];
+    struct tare_mlir_input in = { reader->module->data, entry->at, entry->end };
+    if (!entry->custom || strcmp(reader->dialects[entry->dialect], "builtin") != 0) return NULL;
+    if (tare_mlir_varint(&code, &in) != TARE_OK || tare_mlir_varint(&inner, &in) != TARE_OK) return NULL;
+    if (code == TARE_MLIR_ATTR_CALL_SITE) return name_of_location(reader, inner, depth + 1);
+    if (code != TARE_MLIR_ATTR_NAMED_LOCATION || inner >= reader->n_attrs) return NULL;
+    if (tare_shlo_read_attr(&name, reader, (size_t)inner) != TARE_OK || name->kind != TARE_SHLO_ATTR_STRING)
+        return NULL;
+    return tare_arena_strndup(reader->arena, name->text.data, name->text.size);
+}
+
+const char *tare_shlo_location_name(struct tare_shlo_reader *reader, uint64_t index) {
+    const char *name = name_of_location(reader, index, 0);
+    if (!name) tare_error_clear();
+    return name;
+}
+
 static tare_status decode_attr(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
                                const struct tare_mlir_entry *entry) {
     struct tare_mlir_input in = { reader->module->data, entry->at, entry->end };

@@ -50,6 +50,9 @@ tare_status tare_shlo_next_numbers(const int64_t **out, size_t *count, struct ta
 tare_status tare_shlo_read_attr(const struct tare_shlo_attr **out, struct tare_shlo_reader *reader, size_t index);
 tare_status tare_shlo_next_attr(const struct tare_shlo_attr **out, struct tare_shlo_reader *reader,
                                 struct tare_mlir_input *in);
+/* The name in the location with this index, in the arena: what JAX calls the op, "jit(f)/Dense_0/dot_general"; NULL: it
+ * has none, or is not understood. */
+const char *tare_shlo_location_name(struct tare_shlo_reader *reader, uint64_t index);
 tare_status tare_shlo_next_text(struct tare_shlo_text *out, struct tare_shlo_reader *reader,
                                 struct tare_mlir_input *in);
 /* `count` signed numbers without a stored count, into attr->numbers. */

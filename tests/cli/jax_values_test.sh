@@ -38,4 +38,8 @@ done
 "$tare" convert "$modules/loop_over_rows.jaxexport" loop --quiet >out 2>err || fail "convert: $(cat err)"
 "$tare" inspect loop --ops >ops || fail "inspect: $?"
 grep -qw Slice ops && ! grep -qw StridedSlice ops || fail "the rows of a loop: $(cat ops)"
+# Layers have the names of JAX's locations, without loops and transformations; a recipe finds them.
+"$tare" quantize "$modules/named_layers.jaxexport" named --method weight_only --min-elements 1 --rule 'name=.*head.* -> float' --json >named.json 2>err ||
+    fail "quantize: $(cat err)"
+grep -q '"decoder/dot_general"' named.json && grep -q '"head/dot_general"' named.json || fail "names of layers: $(grep '"node"' named.json)"
 finish

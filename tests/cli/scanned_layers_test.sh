@@ -13,6 +13,7 @@ for form in unrolled scanned pairs backwards nested; do
         --min-elements 1 --wide --quiet >"$form" 2>err || fail "compare $form: $(cat err)"
     # a model and its SQNR, then a model and its share of integer products
     awk '/^output / { part = 1 } /^cost/ { part = 2 } /SQNR/ { column = / agree / ? 3 : 2 }
+         /^fastest/ { next }
          { sub(/ min_max(, [0-9]+ layers? int16)?/, "") }
          part == 1 && $NF ~ /^[0-9]+$/ { print $1, $column }
          part == 2 && /%/ { for (i = 2; i <= NF; i++) if ($i ~ /%/) print $1, $i }' "$form" >"$form.numbers"

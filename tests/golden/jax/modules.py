@@ -85,8 +85,22 @@ def ops_of_xla(x):
     return jnp.concatenate([part.ravel().astype(jnp.float32) for part in parts])
 
 
+def named_layers(x):
+    """Layers with the names of their modules, one of them in a loop."""
+    weights = jnp.arange(12, dtype=jnp.float32).reshape(3, 4) / 4
+
+    def step(y, _):
+        with jax.named_scope("decoder"):
+            return jax.nn.relu(y @ weights) @ weights.T / 8, None
+
+    with jax.named_scope("encoder"):
+        y = lax.scan(step, x[None], None, length=2)[0]
+    with jax.named_scope("head"):
+        return (y @ weights)[0]
+
+
 OPEN = (loop_over_rows, matrix_of_any_size)
-for function in (narrow_constants, platform_branches, ops_of_xla, *OPEN):
+for function in (narrow_constants, platform_branches, ops_of_xla, named_layers, *OPEN):
     shape = export.symbolic_shape("n") if function in OPEN else (3,)
     platforms = ("tpu",) if function is ops_of_xla else ("cpu", "tpu")  # on a CPU JAX calls LAPACK
     exported = export.export(jax.jit(function), platforms=platforms)(jax.ShapeDtypeStruct(shape, jnp.float32))
