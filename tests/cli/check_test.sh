@@ -48,6 +48,41 @@ assert part["cycles"] == 12345 and part["memory"]["code"] == 1e6 and part["error
 assert [op["node"] for op in part["ops"]] == ["stem", "a/PartitionedCall"] and part["ops"][0]["products"] == "s8 x s8 -> s32", part
 PY
 
+# Keras exports two signatures, serve and serving_default, each with a call of its own: the one that is asked for is compiled.
+cp -r "$model" two
+chmod -R u+w two
+python3 - "$TARE_SOURCE_DIR" two <<'PY' || fail "two signatures: $?"
+import sys
+sys.path.insert(0, sys.argv[1] + "/scripts")
+from protobuf_wire import field, fields
+path = sys.argv[2] + "/saved_model.pb"
+
+def other(part):
+    """The same with other names of the same length, of the node or of tensors."""
+    return part.replace(b"serving_default_", b"serving_defaulx_").replace(b"\x17StatefulPartitionedCall", b"\x17StatefulPartitionedCalx", 1)
+
+def graph(message):
+    nodes = [bytes(f.value) for f in fields(message) if f.number == 1]
+    names = {node: bytes(next(f.value for f in fields(node) if f.number == 1)) for node in nodes}
+    copies = [other(node) for node in nodes if names[node] == b"StatefulPartitionedCall" or names[node].startswith(b"serving_default_")]
+    return b"".join(field(1, node) for node in copies) + bytes(message)
+
+def meta(message):
+    out = b""
+    for f in fields(message):
+        out += field(2, graph(f.value)) if f.number == 2 else bytes(f.whole)
+        if f.number == 5 and b"serving_default" in bytes(f.value):
+            signature = next(bytes(g.value) for g in fields(f.value) if g.number == 2)
+            out += field(5, field(1, "serve") + field(2, signature.replace(b"serving_default_", b"serving_defaulx_").replace(b"StatefulPartitionedCall:", b"StatefulPartitionedCalx:")))
+    return out
+
+data = open(path, "rb").read()
+open(path, "wb").write(b"".join(field(2, meta(f.value)) if f.number == 2 else bytes(f.whole) for f in fields(data)))
+PY
+"$tare" check two --batch 4 >out || fail "two signatures: $?"
+grep -qF 'compiled by fake 1' out && [ "$(grep -c '12,345 cycles' out)" = 1 ] || fail "two signatures: $(cat out)"
+"$tare" inspect kept.mlirbc >inspected && grep -qF 'tensor<3136x' inspected || fail "two signatures: $(cat inspected)"
+
 # A program that is rejected, or cannot be read.
 compiler '{"ok": false, "compiler": "fake 1", "error": "Unsupported: stem"}'
 expect 1 "the TPU compiler rejects" "$tare" check "$model"

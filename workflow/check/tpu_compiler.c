@@ -85,7 +85,8 @@ static void put_command(struct tare_strbuf *out, const struct tare_tpu_compiler 
     const char *command = getenv("TARE_TPU_COMPILER"), *name;
     if (!command || !*command) command = "python3";
     name = strrchr(command, '/') ? strrchr(command, '/') + 1 : command;
-    tare_strbuf_printf(out, "exec %s ", command);
+    /* the compiler's recursion on large attention graphs overflows the usual stack */
+    tare_strbuf_printf(out, "ulimit -s unlimited 2>/dev/null; exec %s ", command);
     if (strncmp(name, "python", strlen("python")) == 0) {
         tare_strbuf_shell_word(out, compiler->folder);
         tare_strbuf_puts(out, "/tpu_compiler.py ");

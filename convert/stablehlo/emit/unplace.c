@@ -48,14 +48,34 @@ static tare_status inline_placed(struct tare_graph_model *model, bool tpu) {
     return TARE_OK;
 }
 
-/* TPU call number `number`, from 1, in the order of execution; NULL: there are fewer. */
+/* The nodes that compute the signature's outputs, by position: a graph has those of all signatures. */
+static tare_status find_own(bool **out, struct tare_arena *arena, const struct tare_graph *graph,
+                            const struct tare_signature *signature, struct tare_node *const *order) {
+    bool *own = TARE_NEW_ARRAY(arena, bool, graph->n_nodes + 1);
+    if (!own) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < signature->n_outputs; i++)
+        if (signature->outputs[i].edge.node) own[signature->outputs[i].edge.node->position] = true;
+    for (size_t i = graph->n_nodes; i-- > 0;) {
+        const struct tare_node *node = order[i];
+        for (size_t k = 0; node && own[node->position] && k < node->n_inputs; k++)
+            if (!tare_node_is_arg(node->inputs[k].node)) own[node->inputs[k].node->position] = true;
+    }
+    *out = own;
+    return TARE_OK;
+}
+
+/* TPU call number `number`, from 1, of the signature in the order of execution; NULL: there are fewer. */
 static tare_status find_call(struct tare_node **out, struct tare_arena *arena, const struct tare_graph *graph,
-                             size_t number) {
+                             const struct tare_signature *signature, size_t number) {
     struct tare_node **order;
+    bool *own;
     *out = NULL;
     TARE_TRY(tare_graph_order(&order, arena, graph));
-    for (size_t i = 0; i < graph->n_nodes && !*out; i++)
-        if (order[i] && tare_node_is(order[i], "TPUPartitionedCall") && --number == 0) *out = order[i];
+    TARE_TRY(find_own(&own, arena, graph, signature, order));
+    for (size_t i = 0; i < graph->n_nodes && !*out; i++) {
+        struct tare_node *node = order[i];
+        if (node && own[node->position] && tare_node_is(node, "TPUPartitionedCall") && --number == 0) *out = node;
+    }
     return TARE_OK;
 }
 
@@ -120,7 +140,7 @@ tare_status tare_emit_unplace(const struct tare_signature **signature, struct ta
     TARE_TRY(inline_placed(model, false));
     if (tpu_call) {
         struct tare_node *call;
-        TARE_TRY(find_call(&call, arena, model->main, tpu_call));
+        TARE_TRY(find_call(&call, arena, model->main, whole, tpu_call));
         if (!call)
             return TARE_FAIL(TARE_NOT_FOUND, "signature %s has no TPU call %zu (tare convert places functions)",
                              whole->key, tpu_call);
