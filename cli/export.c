@@ -28,7 +28,10 @@ static const struct tare_option rows[] = {
           "of a converted model: only its Nth computation on the TPU, whose arguments are those that the host sends "
           "(default: the whole signature)" },
     { TARE_OPTION(struct export_options, "container", CHOICE, container), .choices = tare_shlo_container_names,
-      .fallback = "mlirbc", .help = "file to write: a portable artifact, or a file of jax.export around it" },
+      .fallback = "mlirbc",
+      .help = "what to write: a portable artifact, a file of jax.export around it, or a SavedModel whose signature "
+              "calls it "
+              "(one XlaCallModule op)" },
     { TARE_OPTION(struct export_options, "vhlo-version", STRING, module.vhlo_version), .placeholder = "VERSION",
       .fallback = TARE_SHLO_EXPORT_VERSION,
       .help = "oldest version of StableHLO that reads the file; JAX of 2024 reads the default" },
@@ -39,7 +42,8 @@ static const struct tare_option rows[] = {
 static const struct tare_argument arguments[] = {
     { TARE_ARGUMENT(struct export_options, "MODEL", model),
       .help = "SavedModel directory, or a file of a StableHLO module", .flags = TARE_OPTION_REQUIRED },
-    { TARE_ARGUMENT(struct export_options, "OUT", output), .help = "file to write", .flags = TARE_OPTION_REQUIRED },
+    { TARE_ARGUMENT(struct export_options, "OUT", output), .help = "file to write, or folder of a SavedModel",
+      .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
 static const char *const examples[] = { "tare export my_model my_model.mlirbc",
@@ -66,7 +70,7 @@ static tare_status run(int argc, char *const *argv) {
     options.module.tpu_call = (size_t)options.tpu_call;
     options.module.shapes = options.shapes.items;
     options.module.n_shapes = options.shapes.count;
-    TARE_CHECK(tare_command_check_file_output(options.output));
+    if (options.module.container != TARE_SHLO_SAVED_MODEL) TARE_CHECK(tare_command_check_file_output(options.output));
     TARE_CHECK(tare_shlo_export(&summary, options.model, options.output, &options.module));
     const struct tare_log log = tare_command_log(options.quiet);
     tare_note(&log, "%s: %zu ops, %zu arguments, %zu results, %.2f MB", options.output, summary.n_ops, summary.n_inputs,

@@ -67,6 +67,7 @@ struct tensors {
 struct builder {
     struct tare_graph_model *model;
     const struct tare_shlo_exported *exported;
+    const char *const *arguments, *const *results; /* names; NULL: arg0, output_0 … */
     struct tare_arena arena;
     struct tensors inputs, outputs;
 };
@@ -90,7 +91,7 @@ static tare_status take_type(struct tensor *out, const struct tare_shlo_type *ty
 
 /* All of a list that are tensors; the first `skipped` are left out. */
 static tare_status take_types(struct tensors *out, struct builder *b, const struct tare_shlo_type_list *types,
-                              size_t skipped, const char *what, const char *stem) {
+                              size_t skipped, const char *what, const char *stem, const char *const *names) {
     out->in_module = TARE_NEW_ARRAY(&b->arena, struct tensor *, types->count + 1);
     out->sorted = TARE_NEW_ARRAY(&b->arena, struct tensor *, types->count + 1);
     if (!out->in_module || !out->sorted) return TARE_NO_MEMORY;
@@ -101,7 +102,8 @@ static tare_status take_types(struct tensors *out, struct builder *b, const stru
         if (!tensor) return TARE_NO_MEMORY;
         TARE_TRY(take_type(tensor, types->items[i], what, i));
         tensor->index = out->count;
-        tensor->name = tare_arena_printf(&b->model->arena, "%s%zu", stem, out->count);
+        tensor->name = names ? tare_arena_strdup(&b->model->arena, names[out->count])
+                             : tare_arena_printf(&b->model->arena, "%s%zu", stem, out->count);
         if (!tensor->name) return TARE_NO_MEMORY;
         out->in_module[out->count] = out->sorted[out->count] = tensor;
         out->count++;
@@ -118,8 +120,8 @@ static tare_status read_main(struct builder *b, const struct tare_shlo_module *m
     if (!attr || attr->kind != TARE_SHLO_ATTR_TYPE || attr->type->kind != TARE_SHLO_FUNCTION)
         return TARE_FAIL(TARE_CORRUPT, "main has no function type");
     const size_t skipped = b->exported->n_platforms > 1 && attr->type->inputs.count ? 1 : 0;
-    TARE_TRY(take_types(&b->inputs, b, &attr->type->inputs, skipped, "argument", "arg"));
-    return take_types(&b->outputs, b, &attr->type->outputs, 0, "result", "output_");
+    TARE_TRY(take_types(&b->inputs, b, &attr->type->inputs, skipped, "argument", "arg", b->arguments));
+    return take_types(&b->outputs, b, &attr->type->outputs, 0, "result", "output_", b->results);
 }
 
 static tare_status set_types(struct tare_node *node, struct builder *b, const char *attr, struct tensor *const *tensors,
@@ -330,5 +332,24 @@ tare_status tare_shlo_artifact_load(struct tare_graph_model **out, const char *p
         *out = model;
     else
         tare_model_free(model);
+    return status;
+}
+
+tare_status tare_shlo_artifact_wrap(struct tare_graph_model **out, const void *artifact, size_t size,
+                                    const char *const *arguments, const char *const *results,
+                                    const struct tare_op_registry *ops) {
+    const struct tare_shlo_exported exported = { .module = artifact, .size = size };
+    struct builder b = {
+        .model = tare_model_new(ops), .exported = &exported, .arguments = arguments, .results = results
+    };
+    *out = NULL;
+    if (!b.model) return TARE_NO_MEMORY;
+    b.model->custom_ops = tare_ops_new(ops);
+    const tare_status status = b.model->custom_ops ? build(&b) : TARE_NO_MEMORY;
+    tare_arena_free(&b.arena);
+    if (status == TARE_OK)
+        *out = b.model;
+    else
+        tare_model_free(b.model);
     return status;
 }

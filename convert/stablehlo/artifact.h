@@ -24,6 +24,10 @@ void tare_shlo_artifact_close(struct tare_shlo_artifact *artifact);
  * model keeps the file mapped. Errors name the file. */
 tare_status tare_shlo_artifact_load(struct tare_graph_model **out, const char *path,
                                     const struct tare_op_registry *ops) TARE_WARN_UNUSED;
+/* The same for an artifact in memory, which must live as long as the model, with names for arguments and results. */
+tare_status tare_shlo_artifact_wrap(struct tare_graph_model **out, const void *artifact, size_t size,
+                                    const char *const *arguments, const char *const *results,
+                                    const struct tare_op_registry *ops) TARE_WARN_UNUSED;
 /* The file of a model that was loaded so; NULL for other models. */
 const struct tare_shlo_artifact *tare_shlo_artifact_of(const struct tare_graph_model *model);
 

@@ -48,6 +48,14 @@ rm -rf quantized
 "$tare" inspect module.mlirbc --functions >out || fail "inspect --functions: $?"
 [ "$(grep -c 'stablehlo.convolution.*xi8>, tensor.*xi8>) -> tensor.*xi32>' out)" -ge 6 ] || fail "no products of 8-bit integers: $(grep convolution out)"
 
+# A SavedModel around the module: the signature's names, one XlaCallModule, the same bits.
+"$tare" export quantized kept --container saved_model --batch 3 --quiet || fail "export --container saved_model: $?"
+"$tare" validate kept >/dev/null || fail "validate: $("$tare" validate kept 2>&1)"
+"$tare" inspect kept --ops | grep -w XlaCallModule >/dev/null || "$tare" inspect kept | grep -F 'StableHLO module at main/XlaCallModule' >/dev/null || fail "no module: $("$tare" inspect kept)"
+"$tare" run quantized --input image=image.npy --output-dir expected --quiet >/dev/null && "$tare" run kept --input image=image.npy --output-dir found --quiet >/dev/null || fail "run: $?"
+cmp -s expected/probabilities.npy found/probabilities.npy || fail "the SavedModel of the module has other outputs"
+expect 1 "" "$tare" export quantized kept --container saved_model --batch 3 --quiet
+
 # Activations of 16 bits: bytes of integers, by shifts.
 rm -rf wide
 "$tare" quantize "$model" wide --activation-bits 16 --calibration c.calib --quiet 2>/dev/null || fail "quantize --activation-bits 16: $?"

@@ -3,6 +3,8 @@
 
 #include "base/output.h"
 #include "convert/prepared.h"
+#include "convert/saved_model.h"
+#include "convert/stablehlo/artifact.h"
 #include "convert/stablehlo/emit/emit.h"
 #include "convert/stablehlo/exported_write.h"
 #include "convert/stablehlo/write.h"
@@ -11,7 +13,7 @@
 #include <string.h>
 
 const char *const tare_shlo_container_names[] = {
-    [TARE_SHLO_ARTIFACT] = "mlirbc", [TARE_SHLO_JAX_EXPORT] = "jax", NULL
+    [TARE_SHLO_ARTIFACT] = "mlirbc", [TARE_SHLO_JAX_EXPORT] = "jax", [TARE_SHLO_SAVED_MODEL] = "saved_model", NULL
 };
 
 /* The first version whose gather and scatter have batch axes, which rules use. */
@@ -31,15 +33,42 @@ static const struct tare_shlo_type *main_type(const struct tare_shlo_module *mod
     return tare_shlo_op_attr(tare_shlo_function(module, "main"), "function_type")->type;
 }
 
+/* The names of main's arguments or results, from the attributes that emit.c gives them. */
+static const char **names_of(struct tare_arena *arena, const struct tare_shlo_module *module, const char *attrs) {
+    const struct tare_shlo_attr *list = tare_shlo_op_attr(tare_shlo_function(module, "main"), attrs);
+    const char **names = TARE_NEW_ARRAY(arena, const char *, list->n_items + 1);
+    for (size_t i = 0; names && i < list->n_items; i++)
+        names[i] = list->items[i]->items[1]->text.data;
+    return names;
+}
+
+/* A SavedModel whose signature has the names of the model's. */
+static tare_status write_saved_model(const struct tare_shlo_module *module, const struct tare_strbuf *artifact,
+                                     const char *path, const struct tare_op_registry *ops) {
+    struct tare_arena arena = { 0 };
+    struct tare_graph_model *wrapped = NULL;
+    const char **arguments = names_of(&arena, module, "arg_attrs"), **results = names_of(&arena, module, "res_attrs");
+    tare_status status = arguments && results ? TARE_OK : TARE_NO_MEMORY;
+    if (status == TARE_OK)
+        status = tare_shlo_artifact_wrap(&wrapped, artifact->data, artifact->size, arguments, results, ops);
+    if (status == TARE_OK) status = tare_saved_model_export(wrapped, path, NULL);
+    tare_model_free(wrapped);
+    tare_arena_free(&arena);
+    return status;
+}
+
 static tare_status write_module(struct tare_shlo_exported_summary *summary, const struct tare_shlo_module *module,
-                                const char *path, const struct tare_shlo_export_options *options) {
+                                const char *path, const struct tare_shlo_export_options *options,
+                                const struct tare_op_registry *ops) {
     const struct tare_shlo_type *type = main_type(module);
     struct tare_strbuf artifact = { 0 }, wrapped = { 0 };
     tare_status status = tare_shlo_write(&artifact, module, module->version);
     if (status == TARE_OK && options->container == TARE_SHLO_JAX_EXPORT)
         status = tare_shlo_write_exported(&wrapped, type, "main", artifact.data, artifact.size);
     const struct tare_strbuf *file = options->container == TARE_SHLO_JAX_EXPORT ? &wrapped : &artifact;
-    if (status == TARE_OK) status = tare_file_write(path, file->data, file->size);
+    if (status == TARE_OK)
+        status = options->container == TARE_SHLO_SAVED_MODEL ? write_saved_model(module, &artifact, path, ops)
+                                                             : tare_file_write(path, file->data, file->size);
     *summary = (struct tare_shlo_exported_summary){
         .n_ops = module->n_ops, .n_inputs = type->inputs.count, .n_outputs = type->outputs.count, .bytes = file->size
     };
@@ -59,7 +88,8 @@ tare_status tare_shlo_export_model(struct tare_shlo_exported_summary *summary, s
     struct tare_shlo_module *module = NULL;
     TARE_TRY(parse_version(&request.version, options->vhlo_version));
     tare_status status = tare_error_prefix(tare_emit_module(&module, &emit, model, &request), "%s", model->path);
-    if (status == TARE_OK) status = tare_error_prefix(write_module(summary, module, out_path, options), "%s", out_path);
+    if (status == TARE_OK)
+        status = tare_error_prefix(write_module(summary, module, out_path, options, model->ops), "%s", out_path);
     tare_shlo_free(module);
     tare_emit_free(&emit);
     return status;

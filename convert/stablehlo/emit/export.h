@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 enum tare_shlo_container {
-    TARE_SHLO_ARTIFACT,   /* a portable artifact (.mlirbc) */
-    TARE_SHLO_JAX_EXPORT, /* what jax.export.deserialize reads, around it */
+    TARE_SHLO_ARTIFACT,    /* a portable artifact (.mlirbc) */
+    TARE_SHLO_JAX_EXPORT,  /* what jax.export.deserialize reads, around it */
+    TARE_SHLO_SAVED_MODEL, /* a SavedModel with one XlaCallModule, a folder */
 };
 extern const char *const tare_shlo_container_names[]; /* by container; ends with NULL */
 
