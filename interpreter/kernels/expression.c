@@ -79,8 +79,16 @@ static tare_status make_lanes(struct tare_bound_expression *bound, int at, struc
 }
 
 /* True if the source of a branch has fewer elements than its result. */
-static bool is_spread(const struct tare_bound_expression *bound, const struct tare_expression_branch *branch) {
-    return branch->n_stages > 0 && branch->source >= 0 && bound->operands[branch->source].kind != TARE_OPERAND_ARRAY;
+static bool is_spread(const struct tare_bound_expression *bound, int source) {
+    return source >= 0 && bound->operands[source].kind != TARE_OPERAND_ARRAY;
+}
+
+/* Branches that were computed before are no longer used. */
+static bool is_used(const struct tare_expression *expression, int b) {
+    bool used = b == 0;
+    for (int at = 0; at < expression->n_operands; at++)
+        used = used || expression->branch_of[at] == b;
+    return used;
 }
 
 static tare_status make_block(struct tare_bound_expression *bound, int at, struct tare_arena *arena) {
@@ -159,7 +167,8 @@ tare_status tare_expression_bind(struct tare_bound_expression *bound, struct tar
     memset(bound->vectors, 0, sizeof bound->vectors);
     for (int b = 0; b < bound->expression->n_branches; b++) {
         const struct tare_expression_branch *branch = &bound->expression->branches[b];
-        if (is_spread(bound, branch)) TARE_TRY(make_block(bound, branch->source, arena));
+        if (is_spread(bound, branch->source) && is_used(bound->expression, b))
+            TARE_TRY(make_block(bound, branch->source, arena));
         for (int s = 0; s < branch->n_stages; s++)
             if (branch->stages[s].operand >= 0) TARE_TRY(make_lanes(bound, branch->stages[s].operand, arena));
     }
@@ -288,8 +297,8 @@ static void run_branch(struct tare_bound_expression *bound, int b, void *to, con
     }
     const void *from = values;
     if (b > 0 || !values)
-        from = is_spread(bound, &expression->branches[b]) ? spread_lanes(bound, source, first, count)
-                                                          : array_elements(bound, source, values, first);
+        from = is_spread(bound, source) ? spread_lanes(bound, source, first, count)
+                                        : array_elements(bound, source, values, first);
     run_pipeline(bound, pipeline, to, from, count);
 }
 

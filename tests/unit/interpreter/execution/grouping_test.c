@@ -408,6 +408,26 @@ static void grouping__bfloat16_is_rounded_after_every_op(void **unused) {
     compare(model, x, tare_shape_make(2, (int64_t)7, (int64_t)33), y);
 }
 
+/* An operand with fewer elements than the result that is only cast: a scale for each row, for each column, of all. */
+static void grouping__casts_of_scales(void **unused) {
+    static const int32_t axes[][3] = { { 2 }, { 0, 1 }, { 0, 1, 2 } };
+    const struct tare_shape shape = tare_shape_make(3, (int64_t)2, (int64_t)50, (int64_t)16);
+    (void)unused;
+    for (int i = 0; i < 3; i++) {
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_graph *g = model->main;
+        const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_INT8);
+        const struct tare_edge real = layers_cast(g, "real", x, TARE_DT_FLOAT);
+        const struct tare_edge narrow = layers_cast(g, "narrow", x, TARE_DT_BFLOAT16);
+        struct tare_node *max = mini_open(g, "Max", "scales", 2, narrow, mini_ints(g, "axes", i + 1, axes[i]));
+        mini_ok(tare_node_set_bool(max, "keep_dims", i == 0));
+        const struct tare_edge scale = layers_cast(g, "wide", mini_done(max), TARE_DT_FLOAT);
+        const struct tare_edge y = mini_node(g, "Mul", "scaled", 2, real, scale);
+        assert_runs_without(model, x, shape, y, "wide");
+        compare(model, x, shape, y);
+    }
+}
+
 /* A product whose last dimension is not the number of its columns: the weights have two free dimensions. */
 static void grouping__product_of_higher_rank(void **unused) {
     (void)unused;
@@ -540,6 +560,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(grouping__activations_of_their_own_argument),
         cmocka_unit_test(grouping__gates),
         cmocka_unit_test(grouping__bfloat16_is_rounded_after_every_op),
+        cmocka_unit_test(grouping__casts_of_scales),
         cmocka_unit_test(grouping__product_of_higher_rank),
         cmocka_unit_test(grouping__other_operands_run_op_by_op),
         cmocka_unit_test(grouping__observers_receive_intermediate_values),
