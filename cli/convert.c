@@ -145,10 +145,14 @@ static tare_status take_arguments(struct convert_options *options) {
     return TARE_OK;
 }
 
-static void print_report(const struct tare_conversion *conversion) {
+/* On the standard output, unless JSON is printed there, and line by line in the log file. */
+static void print_report(const struct tare_conversion *conversion, bool json) {
     struct tare_strbuf text = { 0 };
+    char *next = NULL;
     tare_cost_report_print(&text, &conversion->cost);
-    tare_strbuf_print(&text, stdout);
+    if (!json) tare_strbuf_print(&text, stdout);
+    for (char *line = text.size ? strtok_r(text.data, "\n", &next) : NULL; line; line = strtok_r(NULL, "\n", &next))
+        tare_command_log_to_file(TARE_LOG_NOTE, line);
     tare_strbuf_free(&text);
 }
 
@@ -201,10 +205,8 @@ static tare_status write_model(struct tare_graph_model *model, const struct conv
 
 static tare_status print_reports(const struct tare_converted *converted, const struct tare_converter_options *converter,
                                  const struct convert_options *options) {
-    if (options->json)
-        TARE_TRY(write_report("-", converted, converter));
-    else
-        print_report(&converted->conversion);
+    print_report(&converted->conversion, options->json);
+    if (options->json) TARE_TRY(write_report("-", converted, converter));
     return options->report ? write_report(options->report, converted, converter) : TARE_OK;
 }
 

@@ -80,6 +80,13 @@ expect 1 "--log-file filled: cannot be written: File too large (the work is done
 expect 1 "cannot create 'nowhere/messages': No such file or directory" "$tare" convert "$model" x --log-file nowhere/messages
 absent x
 
+# The Conversion Report is in the file, also where standard output has JSON.
+for form in "" --json; do
+    "$tare" convert "$model" report$form --quiet --log-file report.log$form $form >printed || fail "convert $form: $?"
+    grep -q ' note: -------- Conversion Report --------$' report.log$form && grep -qE ' note: TPU cost of the model: [0-9.]+%' report.log$form ||
+        fail "no report in the log: $(cat report.log$form)"
+done
+
 # A folder that cannot be written to is an error before the work as well.
 touch plain_file
 expect 1 "cannot create 'plain_file/x': 'plain_file' is not a folder" "$tare" convert "$model" plain_file/x
