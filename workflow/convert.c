@@ -1,6 +1,7 @@
 /* The whole conversion of a loaded model: calibration, quantization, TPU placement. */
 #include "workflow/convert.h"
 #include "base/strbuf.h"
+#include "convert/pass.h"
 #include "eval/model_inputs.h"
 #include "workflow/dataset_path.h"
 #include "workflow/integer_outputs.h"
@@ -29,6 +30,52 @@ static tare_status check_signatures(const struct tare_graph_model *model,
             tare_error_prefix(tare_pick_signature(&signature, model, quantization->signatures[i]), "signature_keys"));
     }
     return TARE_OK;
+}
+
+/* The function that a signature calls; NULL: none. */
+static const struct tare_graph *called_by(const struct tare_signature *signature) {
+    const struct tare_node *node = signature->n_outputs ? signature->outputs[0].edge.node : NULL;
+    while (node && tare_node_is(node, "Identity") && node->n_inputs)
+        node = node->inputs[0].node;
+    return node ? tare_node_function(node, "f") : NULL;
+}
+
+/* The loader of objects finds no signature where the function of one is none of its functions. */
+static void forget_function(struct tare_graph_model *model, const struct tare_graph *function) {
+    size_t kept = 0;
+    for (size_t s = 0; s < model->n_signatures; s++)
+        if (called_by(&model->signatures[s]) == function) return;
+    for (size_t c = 0; c < model->n_concretes; c++)
+        if (!function || model->concretes[c].graph != function) model->concretes[kept++] = model->concretes[c];
+    model->n_concretes = kept;
+}
+
+static bool is_named(const struct tare_quantization *quantization, const struct tare_signature *signature) {
+    for (size_t i = 0; i < quantization->n_signatures; i++)
+        if (strcmp(signature->key, quantization->signatures[i]) == 0) return true;
+    return false;
+}
+
+/* As TensorFlow's quantizer: the signatures that the options name are written, others are dropped; serving_default if
+ * they name none. Aliases keep their functions. A calibration is one of all signatures: they go after it is used. */
+static tare_status drop_signatures(struct tare_graph_model *model, struct tare_arena *arena,
+                                   const struct tare_quantization *quantization, const struct tare_log *log) {
+    const size_t all = model->n_signatures;
+    struct tare_signature *sorted = TARE_NEW_ARRAY(arena, struct tare_signature, all + 1);
+    size_t count = 0, dropped = 0, changes = 0;
+    if (!sorted) return TARE_NO_MEMORY;
+    for (size_t s = 0; s < all; s++)
+        if (is_named(quantization, &model->signatures[s])) sorted[count++] = model->signatures[s];
+    for (size_t s = 0; s < all; s++)
+        if (!is_named(quantization, &model->signatures[s])) sorted[count + dropped++] = model->signatures[s];
+    if (!count || !dropped) return TARE_OK;
+    tare_note(log, "%zu of %zu signatures are written: those that signature_keys of quantization_options names%s",
+              count, all, quantization->names_signatures ? "" : " (none: serving_default)");
+    memcpy(model->signatures, sorted, all * sizeof *sorted);
+    model->n_signatures = count;
+    for (size_t s = count; s < all; s++)
+        forget_function(model, called_by(&sorted[s]));
+    return tare_pass_prune.run(model, &changes);
 }
 
 /* The data sets of the options as values of --data. */
@@ -76,7 +123,7 @@ static tare_status quantize(struct tare_converted *out, struct tare_arena *arena
     TARE_TRY(tare_workflow_quantize(&out->quantized, arena, model, &task));
     out->was_quantized = true;
     out->prepared = out->quantized.prepared;
-    return TARE_OK;
+    return quantization->from_text ? drop_signatures(model, arena, quantization, options->quantize.log) : TARE_OK;
 }
 
 /* A float model with batch normalizations is frozen, and they are folded: unfolded ones take up to 1.8 times as long on

@@ -142,6 +142,31 @@ static tare_status describe_variable(Tensorflow__SavedObject *object, struct tar
     return TARE_OK;
 }
 
+static bool is_signature_map(const Tensorflow__SavedObject *object) {
+    return object->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_USER_OBJECT && object->user_object->identifier &&
+           strcmp(object->user_object->identifier, "signature_map") == 0;
+}
+
+/* The map of signatures has those whose functions remain. */
+static tare_status prune_signatures(Tensorflow__SavedObject *object, struct tare_arena *arena,
+                                    const struct remaining *r, const Tensorflow__SavedObjectGraph *graph) {
+    Tensorflow__TrackableObjectGraph__TrackableObject__ObjectReference *const *children = object->children;
+    size_t kept = 0;
+    object->children = TARE_NEW_ARRAY(arena, Tensorflow__TrackableObjectGraph__TrackableObject__ObjectReference *,
+                                      object->n_children + 1);
+    if (!object->children) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < object->n_children; i++) {
+        const size_t id = (size_t)children[i]->node_id;
+        const Tensorflow__SavedObject *child = id < graph->n_nodes ? graph->nodes[id] : NULL;
+        if (child && child->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_BARE_CONCRETE_FUNCTION &&
+            !find_concrete(r, child->bare_concrete_function->concrete_function_name))
+            continue;
+        object->children[kept++] = children[i];
+    }
+    object->n_children = kept;
+    return TARE_OK;
+}
+
 static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena *arena, const struct remaining *r,
                                 const Tensorflow__SavedObjectGraph *graph, size_t id) {
     Tensorflow__SavedObject *object = TARE_NEW(arena, Tensorflow__SavedObject);
@@ -171,6 +196,7 @@ static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena
         gone = !r->bound[id];
         break;
     default:
+        if (is_signature_map(object)) TARE_TRY(prune_signatures(object, arena, r, graph));
         break;
     }
     return gone ? make_plain(object, arena) : TARE_OK;

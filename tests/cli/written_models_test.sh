@@ -36,6 +36,19 @@ assert len(got) == len(expected) and all(abs(a - b) < 0.05 for a, b in zip(got, 
 PYTHON
 done
 
+# The signatures that quantization_options names are written, for loaders of objects, too: serving_default if it names none.
+signatures() { # signatures NAME KEYS EXPECTED OTHER
+    written "$1" convert keras3_export "--converter_options_string=external_feature_configs { quantization_options { $2
+        quantization_method { preset_method: METHOD_STATIC_RANGE_WEIGHT_ONLY_INT8 } min_num_elements_for_weights: 1 } }"
+    "$tare" inspect "$work/$1" | sed -n 's/^signature //p' >"$work/stdout"
+    [ "$(tr '\n' ' ' <"$work/stdout")" = "$3" ] || fail "$1: signatures $(cat "$work/stdout")"
+}
+signatures named 'signature_keys: "serve"' "serve "
+# The constant of the saver still names the object, the map of signatures does not.
+[ "$(grep -ao serving_default "$work/named/saved_model.pb" | wc -l)" = 1 ] || fail "named has serving_default"
+signatures unnamed "" "serving_default "
+signatures both 'signature_keys: ["serving_default", "serve"]' "serve serving_default "
+
 written split convert strings
 written lambda convert function_of_a_lambda
 written aliased convert function_of_a_lambda "$alias"
