@@ -206,6 +206,7 @@ static tare_status run_range(struct tare_session *session, const struct tare_pla
         } else if (!frame->dead[s] && !frame->computed[s] && is_needed) {
             frame->keeps_values |= step->flattens && !plan->may_have[step->first_output];
             TARE_TRY(run_step(session, plan, frame, step));
+            if (step->carried) TARE_TRY(tare_fusion_carry(session, plan, frame, step));
         }
         drop_after(frame, step);
         if (!frame->keeps_values) next = (size_t)plan->next_run[s];

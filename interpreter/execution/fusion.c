@@ -27,6 +27,7 @@ static bool take_addition(const struct finder *f, struct tare_fusion *fusion, co
                           int head) {
     const bool is_bias = is_op(step, "BiasAdd");
     if (!is_bias && !is_op(step, "AddV2") && !is_op(step, "Add")) return false;
+    if (fusion->reshape >= 0 && !is_bias) return false; /* it may be broadcast to another shape */
     if (is_bias && strcmp(tare_node_string(step->node, "data_format", "NHWC"), "NHWC") != 0) return false;
     if (step->inputs[0] == step->inputs[1] || (is_bias && step->inputs[0] != slot)) return false;
     const int other = step->inputs[step->inputs[0] == slot ? 1 : 0];
@@ -47,7 +48,9 @@ static bool take_addition(const struct finder *f, struct tare_fusion *fusion, co
 static bool take_scale(struct tare_fusion *fusion, const struct tare_step *step, int slot) {
     if (!is_op(step, "Mul") || step->inputs[0] == step->inputs[1]) return false;
     const int other = step->inputs[step->inputs[0] == slot ? 1 : 0];
-    if (other >= 0 || fusion->has_scale || fusion->has_bias || fusion->has_norm || fusion->has_addend) return false;
+    if (fusion->reshape >= 0 || other >= 0 || fusion->has_scale || fusion->has_bias || fusion->has_norm ||
+        fusion->has_addend)
+        return false;
     fusion->has_scale = true;
     fusion->scale = other;
     return true;
@@ -59,7 +62,8 @@ static bool take_norm(const struct finder *f, struct tare_fusion *fusion, const 
     const struct tare_node *node = step->node;
     if (!is_op(step, "FusedBatchNormV3") && !is_op(step, "FusedBatchNormV2") && !is_op(step, "FusedBatchNorm"))
         return false;
-    if (tare_node_bool(node, "is_training", true) || fusion->has_norm || fusion->has_addend) return false;
+    if (fusion->reshape >= 0 || tare_node_bool(node, "is_training", true) || fusion->has_norm || fusion->has_addend)
+        return false;
     if (strcmp(tare_node_string(node, "data_format", "NHWC"), "NHWC") != 0 || step->inputs[0] != slot) return false;
     for (size_t i = 1; i < step->n_outputs; i++)
         if (f->uses->used_by[step->first_output + (int)i] != TARE_NO_STEP) return false;
@@ -134,10 +138,19 @@ static bool take_step(const struct finder *f, struct tare_fusion *fusion, int us
     return true;
 }
 
+/* The Reshape of a product's result to rows of more dimensions, such as a dense layer has for sequences, before the
+ * bias; -1: none. */
+static int find_reshape(const struct finder *f, const struct tare_step *head) {
+    const int user = f->uses->used_by[head->first_output];
+    if (!is_op(head, "MatMul") || head->node->output_dtypes[0] != TARE_DT_FLOAT || user < 0) return -1;
+    const struct tare_step *step = &f->plan->steps[user];
+    return is_op(step, "Reshape") && step->inputs[0] == head->first_output && !step->reads ? user : -1;
+}
+
 static tare_status find_fusion(const struct finder *f, struct tare_arena *arena, int head) {
     struct tare_step *steps = f->plan->steps;
-    struct tare_fusion fusion = { .limit = INFINITY };
-    int slot = steps[head].first_output;
+    struct tare_fusion fusion = { .limit = INFINITY, .reshape = find_reshape(f, &steps[head]) };
+    int slot = steps[fusion.reshape < 0 ? head : fusion.reshape].first_output;
     while (fusion.n_steps < TARE_FUSION_MAX_STEPS) {
         const int user = f->uses->used_by[slot];
         if (user < 0 || steps[user].reads || !take_step(f, &fusion, user, slot, head)) break;
@@ -150,6 +163,7 @@ static tare_status find_fusion(const struct finder *f, struct tare_arena *arena,
     steps[head].fusion = tare_arena_alloc(arena, sizeof fusion);
     if (!steps[head].fusion) return TARE_NO_MEMORY;
     *steps[head].fusion = fusion;
+    if (fusion.reshape >= 0) steps[fusion.reshape].carried = steps[head].fusion;
     return TARE_OK;
 }
 
@@ -177,6 +191,7 @@ void tare_plan_select_fusions(const struct tare_session *session, const struct t
         struct tare_fusion *fusion = plan->steps[s].fusion;
         if (!fusion) continue;
         fusion->active = any && !plan->steps[s].observed;
+        if (fusion->reshape >= 0 && plan->steps[fusion->reshape].observed) fusion->active = false;
         for (int i = 0; i < fusion->n_steps; i++) {
             const struct tare_step *step = &plan->steps[fusion->steps[i]];
             const bool is_result = i + 1 == fusion->n_steps && step->n_outputs == 1;
@@ -196,7 +211,7 @@ void tare_plan_mark_fused(const struct tare_plan *plan) {
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_fusion *fusion = planned_fusion(plan, &plan->steps[s]);
         if (!fusion) continue;
-        plan->may_have[plan->steps[s].first_output] = false;
+        plan->may_have[plan->steps[fusion->reshape < 0 ? (int)s : fusion->reshape].first_output] = false;
         for (int i = 0; i < fusion->n_steps; i++) {
             const struct tare_step *step = &plan->steps[fusion->steps[i]];
             for (size_t k = 0; k < step->n_outputs; k++)

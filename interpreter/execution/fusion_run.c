@@ -16,6 +16,12 @@ bool tare_plan_epilogue(struct tare_epilogue *epilogue, const struct tare_plan *
     return !fusion->bias_is_vector || epilogue->bias->shape.rank == 1;
 }
 
+static tare_status show(struct tare_session *session, const struct tare_plan *plan, const struct tare_exec_frame *frame,
+                        const struct tare_fusion *fusion) {
+    const struct tare_step *last = &plan->steps[fusion->steps[fusion->n_steps - 1]];
+    return last->observed ? tare_step_show(session, last, &frame->slots[fusion->output]) : TARE_OK;
+}
+
 tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                             const struct tare_step *head) {
     const struct tare_fusion *fusion = head->fusion;
@@ -24,10 +30,27 @@ tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan
     const bool fits = tare_plan_epilogue(&epilogue, plan, frame, fusion);
     if (fusion->addend_ends) epilogue.addend_slot = &frame->slots[fusion->addend];
     TARE_TRY(tare_step_run(session, head, frame, &output, fits ? &epilogue : NULL, NULL));
-    frame->slots[epilogue.applied ? fusion->output : head->first_output] = output;
+    frame->slots[epilogue.applied && fusion->reshape < 0 ? fusion->output : head->first_output] = output;
     if (!epilogue.applied) return TARE_OK;
     for (int i = 0; i < fusion->n_steps; i++)
         frame->computed[fusion->steps[i]] = true;
-    const struct tare_step *last = &plan->steps[fusion->steps[fusion->n_steps - 1]];
-    return last->observed ? tare_step_show(session, last, &frame->slots[fusion->output]) : TARE_OK;
+    return fusion->reshape < 0 ? show(session, plan, frame, fusion) : TARE_OK;
+}
+
+tare_status tare_fusion_carry(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                              const struct tare_step *reshape) {
+    const struct tare_fusion *fusion = reshape->carried;
+    struct tare_tensor *value = &frame->slots[reshape->first_output];
+    if (!fusion->active || !frame->computed[fusion->steps[0]]) return TARE_OK;
+    if (fusion->has_bias) { /* as BiasAdd requires; the product has checked that its columns have a bias each */
+        const struct tare_tensor *bias = tare_plan_value(plan, frame, fusion->bias);
+        const int64_t last = value->shape.rank > 1 ? value->shape.dims[value->shape.rank - 1] : 0;
+        if (last != bias->elements)
+            return tare_exec_locate(session, plan->steps[fusion->steps[0]].node,
+                                    TARE_FAIL(TARE_SHAPE, "bias has %lld elements (expected %lld)",
+                                              (long long)bias->elements, (long long)last));
+    }
+    frame->slots[fusion->output] = *value;
+    *value = (struct tare_tensor){ 0 };
+    return show(session, plan, frame, fusion);
 }

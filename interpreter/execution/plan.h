@@ -24,7 +24,8 @@ enum tare_step_kind {
 /* Operator fusion: steps that the preceding step (the head) may compute in its epilogue. */
 enum { TARE_FUSION_MAX_STEPS = 8 + TARE_POINTWISE_MOST };
 struct tare_fusion {
-    int steps[TARE_FUSION_MAX_STEPS]; /* in order, after the head */
+    int reshape;                      /* a Reshape between the head, a matrix product, and the others; -1: none */
+    int steps[TARE_FUSION_MAX_STEPS]; /* in order, after the head; without `reshape` */
     int n_steps;
     int output;                                           /* slot of the last one's output */
     bool has_scale, has_bias, has_norm, has_addend, relu; /* applied in this order */
@@ -132,6 +133,7 @@ struct tare_step {
     int *controls;     /* steps that must have run; set only if may_die */
     size_t n_controls;
     struct tare_fusion *fusion;     /* of which this step is the head; NULL: none */
+    struct tare_fusion *carried;    /* of which this step is the Reshape; NULL: none */
     struct tare_tiled_steps *tiled; /* of which this step is the first; NULL: none */
     bool is_internal;               /* only scalar programs use its result, a single element, which has no tensor */
     bool is_scalar;                 /* computes one element from others, derived from ranges */

@@ -153,8 +153,21 @@ static void finish(const struct waiting *tile, const struct tare_gemm_epilogue *
 struct column_group {
     int64_t column, columns;
     tare_m8 last[2];
-    int width_log; /* log2 of the panels */
+    int width_log;                           /* log2 of the panels */
+    const struct tare_pointwise *activation; /* of the finished rows, `together` at a time; NULL: none */
+    int64_t together;
 };
+
+/* Rows of a line of 64 bytes each that are in the first-level cache at the same time, and are activated together, as
+ * each call takes time: the fewer, the fewer sets of the cache the rows' distance lets them use. */
+static int64_t rows_together(int64_t ldc) {
+    enum { LINE = 16, SETS = 64, WAYS = 4, MOST = 48 };
+    int64_t sets = SETS;
+    if (ldc % LINE == 0)
+        for (int64_t lines = ldc / LINE; lines % 2 == 0 && sets > 1; lines /= 2)
+            sets /= 2;
+    return sets * WAYS < MOST ? sets * WAYS : MOST;
+}
 
 static void run_line(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general, int64_t line,
                      const struct column_group *group, int64_t tile_count, struct waiting *waiting) {
@@ -162,7 +175,7 @@ static void run_line(const struct tare_gemm_block *block, const struct tare_gemm
     tile_function *const(*const forms)[3] = is_bounded ? bounded_tiles : tiles;
     float *c = block->c + line * block->c_line + group->column;
     const float *a = block->a + line * block->a_line;
-    for (int64_t t = 0, row = 0; t < tile_count; t++) {
+    for (int64_t t = 0, row = 0, activated = 0; t < tile_count; t++) {
         const int64_t end = (t + 1) * block->rows / tile_count;
         float *to = c + row * block->ldc;
         forms[end - row][group->width_log](block, to, a + row * block->lda, group->column, group->last);
@@ -171,13 +184,16 @@ static void run_line(const struct tare_gemm_block *block, const struct tare_gemm
             *waiting = (struct waiting){ to, end - row, group->columns, group->column };
         }
         row = end;
+        if (!group->activation || (row - activated < group->together && row < block->rows)) continue;
+        tare_pointwise_rows_v8(group->activation, c + activated * block->ldc, block->ldc, row - activated,
+                               group->columns);
+        activated = row;
     }
 }
 
-/* `activation`: of all columns of a group together, as each call takes time. */
 static TARE_TARGET_V8 void run(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general,
                                const struct tare_pointwise *activation) {
-    const int64_t rows = block->rows, n = block->n;
+    const int64_t rows = block->rows, n = block->n, together = rows_together(block->ldc);
     struct waiting waiting = { 0 };
     const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS; /* of a line, all nearly as high */
     const int64_t highest = (rows + tile_count - 1) / tile_count;
@@ -190,12 +206,10 @@ static TARE_TARGET_V8 void run(const struct tare_gemm_block *block, const struct
         const int64_t columns = n - column < width ? n - column : width;
         const int64_t in_last = columns - (width - 16);
         const struct column_group group = {
-            column, columns, { tare_v8_first(in_last), tare_v8_first(in_last - 8) }, width_log
+            column, columns, { tare_v8_first(in_last), tare_v8_first(in_last - 8) }, width_log, activation, together
         };
         for (int64_t line = 0; line < block->lines; line++)
             run_line(block, general, line, &group, tile_count, &waiting);
-        for (int64_t line = 0; line < block->lines && activation; line++)
-            tare_pointwise_rows_v8(activation, block->c + line * block->c_line + column, block->ldc, rows, columns);
         column += width;
     }
     if (general) finish(&waiting, general, block);

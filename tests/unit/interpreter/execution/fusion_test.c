@@ -107,6 +107,29 @@ static void compare(struct tare_graph_model *model, struct tare_edge x, struct t
     tare_model_free(model);
 }
 
+/* Fails if a node ran by itself. */
+static void assert_fused(const struct tare_graph_model *model, struct tare_edge x, struct tare_edge fetch,
+                         const struct tare_node *const *nodes, size_t n_nodes) {
+    const struct tare_session_options profiled = { .profile = true };
+    struct tare_session *session;
+    struct tare_profile_row *rows;
+    struct tare_arena arena = { 0 };
+    struct tare_tensor result;
+    size_t count;
+    mini_ok(tare_session_new(&session, model, &profiled));
+    run(session, x, fetch, 1, &result);
+    mini_ok(tare_session_profile(&rows, &count, &arena, session));
+    for (size_t i = 0; i < count; i++) {
+        for (size_t n = 0; n < n_nodes; n++)
+            if (rows[i].node == nodes[n])
+                fail_msg("%s ran by itself %lld times", rows[i].node->name, (long long)rows[i].calls);
+    }
+    assert_true(count > 0);
+    tare_tensor_reset(&result);
+    tare_arena_free(&arena);
+    tare_session_free(session);
+}
+
 static void fusion__convolutions_with_bias_and_relu(void **state) {
     (void)state;
     static const char *const ops[] = { "Conv2D", "DepthwiseConv2dNative" }, *const relus[] = { "Relu", "Relu6" };
@@ -244,6 +267,49 @@ static void fusion__product_with_bias(void **state) {
     compare(model, x, mini_node(g, "Relu6", "relu", 1, y));
 }
 
+/* A dense layer of sequences: the product's rows are reshaped before the bias. */
+static struct tare_edge dense(struct tare_graph *g, struct tare_edge x, int last, struct tare_edge *reshaped) {
+    static const int32_t rows[2] = { -1, C };
+    const int32_t dims[3] = { -1, 7, last };
+    struct tare_edge y = mini_node(g, "Reshape", "rows", 2, x, mini_ints(g, "rows_dims", 2, rows));
+    y = mini_node(g, "MatMul", "product", 2, y, constant(g, "w", tare_shape_make(2, (int64_t)C, (int64_t)C), 3));
+    return *reshaped = mini_node(g, "Reshape", "reshaped", 2, y, mini_ints(g, "dims", 3, dims));
+}
+
+static void fusion__product_reshaped_before_its_bias(void **state) {
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_graph *g = model->main;
+        struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), reshaped, bias, y;
+        y = dense(g, x, i == 4 ? 1 : C, &reshaped);
+        bias = y = mini_node(g, i == 4 ? "AddV2" : "BiasAdd", "bias", 2, y, constant(g, "b", channels(), 4));
+        if (i == 0) y = mini_node(g, "Relu", "relu", 1, y);
+        if (i == 1) y = mini_node(g, "Mul", "swish", 2, y, mini_node(g, "Sigmoid", "gate", 1, y));
+        if (i == 2) y = mini_node(g, "Sub", "used_again", 2, mini_node(g, "Relu", "relu", 1, y), reshaped);
+        if (i == 3) y = mini_node(g, "Reshape", "flat", 2, y, mini_ints(g, "flat_dims", 1, (int32_t[]){ -1 }));
+        if (i == 5) y = mini_node(g, "Tanh", "tanh", 1, mini_node(g, "AddV2", "sum", 2, y, reshaped));
+        const struct tare_node *const fused[] = { bias.node, y.node };
+        if (i < 2) assert_fused(model, x, y, fused, 2);
+        compare(model, x, y);
+    }
+}
+
+static void fusion__product_reshaped_to_other_columns_has_no_bias(void **state) {
+    (void)state;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), reshaped, y;
+    y = mini_node(g, "BiasAdd", "bias", 2, dense(g, x, 1, &reshaped), constant(g, "b", channels(), 4));
+    struct tare_session *session = mini_session(model);
+    struct tare_tensor value = random_tensor(tare_shape_make(4, (int64_t)1, (int64_t)6, (int64_t)7, (int64_t)C), 9);
+    struct tare_tensor result;
+    mini_fails(tare_session_run(session, &x, &value, 1, &y, &result, 1, NULL, 0), "bias (BiasAdd): bias has");
+    tare_tensor_reset(&value);
+    tare_session_free(session);
+    tare_model_free(model);
+}
+
 static void fusion__bias_of_a_wrong_shape_is_the_ops_own_error(void **state) {
     (void)state;
     struct tare_graph_model *model = mini_model_new();
@@ -292,29 +358,6 @@ static void fusion__observers_see_every_value(void **state) {
     assert_true(all.count >= 4);
     tare_session_free(session);
     tare_model_free(model);
-}
-
-/* Fails if a node ran by itself. */
-static void assert_fused(const struct tare_graph_model *model, struct tare_edge x, struct tare_edge fetch,
-                         const struct tare_node *const *nodes, size_t n_nodes) {
-    const struct tare_session_options profiled = { .profile = true };
-    struct tare_session *session;
-    struct tare_profile_row *rows;
-    struct tare_arena arena = { 0 };
-    struct tare_tensor result;
-    size_t count;
-    mini_ok(tare_session_new(&session, model, &profiled));
-    run(session, x, fetch, 1, &result);
-    mini_ok(tare_session_profile(&rows, &count, &arena, session));
-    for (size_t i = 0; i < count; i++) {
-        for (size_t n = 0; n < n_nodes; n++)
-            if (rows[i].node == nodes[n])
-                fail_msg("%s ran by itself %lld times", rows[i].node->name, (long long)rows[i].calls);
-    }
-    assert_true(count > 0);
-    tare_tensor_reset(&result);
-    tare_arena_free(&arena);
-    tare_session_free(session);
 }
 
 static void fusion__profile_counts_the_whole_at_the_first_node(void **state) {
@@ -438,6 +481,8 @@ int main(void) {
         cmocka_unit_test(fusion__two_residual_additions),
         cmocka_unit_test(fusion__what_does_not_fit_runs_alone),
         cmocka_unit_test(fusion__product_with_bias),
+        cmocka_unit_test(fusion__product_reshaped_before_its_bias),
+        cmocka_unit_test(fusion__product_reshaped_to_other_columns_has_no_bias),
         cmocka_unit_test(fusion__bias_of_a_wrong_shape_is_the_ops_own_error),
         cmocka_unit_test(fusion__observers_see_every_value),
         cmocka_unit_test(fusion__profile_counts_the_whole_at_the_first_node),
