@@ -32,6 +32,10 @@ static const struct tare_option rows[] = {
       .help = "what to write: a portable artifact, a file of jax.export around it, or a SavedModel whose signature "
               "calls it "
               "(one XlaCallModule op)" },
+    { TARE_OPTION(struct export_options, "weights", STRING, module.weights), .placeholder = "FILE",
+      .help =
+          "write constants of 1,024 elements or more to FILE in the safetensors format; they are arguments after those "
+          "of the signature, sorted by name" },
     { TARE_OPTION(struct export_options, "vhlo-version", STRING, module.vhlo_version), .placeholder = "VERSION",
       .fallback = TARE_SHLO_EXPORT_VERSION,
       .help = "oldest version of StableHLO that reads the file; JAX of 2024 reads the default" },
@@ -70,6 +74,10 @@ static tare_status run(int argc, char *const *argv) {
     options.module.tpu_call = (size_t)options.tpu_call;
     options.module.shapes = options.shapes.items;
     options.module.n_shapes = options.shapes.count;
+    if (options.module.weights && options.module.container == TARE_SHLO_SAVED_MODEL)
+        TARE_CHECK(TARE_FAIL(TARE_USAGE, "--weights and --container saved_model are mutually exclusive: TensorFlow's "
+                                         "signature would have the weights as inputs"));
+    if (options.module.weights) TARE_CHECK(tare_command_check_file_output(options.module.weights));
     if (options.module.container != TARE_SHLO_SAVED_MODEL) TARE_CHECK(tare_command_check_file_output(options.output));
     TARE_CHECK(tare_shlo_export(&summary, options.model, options.output, &options.module));
     const struct tare_log log = tare_command_log(options.quiet);

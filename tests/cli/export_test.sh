@@ -110,6 +110,36 @@ assert not wrong.any(), (numpy.flatnonzero(wrong), found[wrong], expected[wrong]
 PY
 done
 
+# Weights in a file of safetensors are arguments, sorted by name, also of layers in loops.
+apart() { # apart SOURCE INPUT OUTPUT: the module with the values of the file has the outputs of the one with its constants
+    "$tare" export "$1" whole.mlirbc --batch 3 --quiet && "$tare" export "$1" apart.mlirbc --batch 3 --weights apart.safetensors --quiet 2>err || fail "export --weights $1: $(cat err)"
+    [ "$(stat -c %s apart.mlirbc)" -lt "$(stat -c %s whole.mlirbc)" ] || fail "$1: the weights are still in the module"
+    python3 - "$2" >arguments <<'PY' || fail "$1: the file of safetensors"
+import json, sys, numpy
+data = open("apart.safetensors", "rb").read()
+size = int.from_bytes(data[:8], "little")
+assert size % 8 == 0
+header, ends = json.loads(data[8:8 + size]), 0
+assert header and list(header) == sorted(header)
+for index, (name, one) in enumerate(sorted(header.items())):
+    first, last = one["data_offsets"]
+    assert first == ends
+    ends = last
+    numpy.save(f"weight{index}.npy", numpy.frombuffer(data[8 + size + first:8 + size + last], {"F32": "<f4", "I8": "i1"}[one["dtype"]]).reshape(one["shape"]))
+    print(f"--input arg{index + 1}=weight{index}.npy")
+assert 8 + size + ends == len(data)
+PY
+    # shellcheck disable=SC2046 # options are words
+    "$tare" run apart.mlirbc --input "arg0=$2" $(cat arguments) --output-dir found --quiet >/dev/null 2>err || fail "run $1 with weights: $(cat err)"
+    "$tare" run whole.mlirbc --input "arg0=$2" --output-dir expected --quiet >/dev/null 2>err || fail "run $1: $(cat err)"
+    cmp -s expected/output_0.npy found/output_0.npy || fail "$1: other outputs with weights as arguments"
+}
+apart "$model" image.npy
+apart quantized image.npy
+python3 -c 'import numpy; numpy.save("row.npy", numpy.linspace(-1, 1, 16, dtype=numpy.float32)[None])'
+apart "$jax/layers_nested.jaxexport" row.npy
+expect 2 "--weights and --container saved_model are mutually exclusive" "$tare" export "$model" no --container saved_model --weights no.safetensors
+
 # Errors name what StableHLO does not have; nothing is written.
 expect 1 "expected 1.1.0 to 1.20.0" "$tare" export "$model" none.mlirbc --vhlo-version 0.9.0
 expect 1 "--shape picture=1,28,28,1: expected INPUT=SIZE,SIZE with an input of signature serving_default" "$tare" export "$model" none.mlirbc --shape picture=1,28,28,1

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Functions in functions that are followed; larger constants than these elements are not computed here. */
-enum { MOST_DEPTH = 100, MOST_FOLDED = 1 << 24 };
+enum { MOST_DEPTH = 100, MOST_FOLDED = 1 << 24, LEAST_WEIGHT = 1024 };
 
 const struct tare_emit_row *tare_emit_find(const char *op) {
     static const struct tare_emit_row *const tables[] = { tare_emit_elementwise, tare_emit_shapes,   tare_emit_indexing,
@@ -31,11 +31,38 @@ static struct tare_emit_value *value_of(const struct tare_emit *emit, struct tar
     return tare_node_is_arg(edge.node) ? NULL : &emit->graph->values[edge.node->position][edge.index];
 }
 
+/* The name of the node, which needs no escapes in JSON, with a number where another weight has it. */
+static const char *weight_name(struct tare_emit *emit, const struct tare_node *node) {
+    const char *own = tare_node_name_from(&emit->arena, tare_inlined_name(node->name)), *name = own;
+    for (size_t i = 0, suffix = 1; i < emit->n_weights && name; i++)
+        if (strcmp(emit->weights[i].name, name) == 0) {
+            name = tare_arena_printf(&emit->arena, "%s_%zu", own, suffix++);
+            i = (size_t)-1; /* again from the first */
+        }
+    return name;
+}
+
+/* A constant that is an argument of main, which every region may use. */
+static tare_build_value weight(struct tare_emit *emit, const struct tare_node *node, const struct tare_tensor *tensor) {
+    struct tare_build *build = &emit->build;
+    struct tare_shlo_value *value = TARE_NEW(&build->module->arena, struct tare_shlo_value);
+    const char *name = weight_name(emit, node);
+    if (!value || !name || !TARE_GROW(emit->weights, emit->n_weights, emit->weights_capacity))
+        return tare_build_fail(build, TARE_NO_MEMORY);
+    *value = (struct tare_shlo_value){ .type = tare_build_type(build, tensor->dtype, &tensor->shape),
+                                       .number = build->module->n_values++ };
+    if (!value->type) return NULL;
+    emit->weights[emit->n_weights++] = (struct tare_emit_weight){ name, value, tensor };
+    return value;
+}
+
 static tare_build_value edge_value(struct tare_emit *emit, struct tare_edge edge) {
     struct tare_emit_value *value = value_of(emit, edge);
     if (!value) return emit->graph->args[edge.node->position];
     if (!value->value && value->constant.dtype != TARE_DT_INVALID)
-        value->value = tare_build_constant(&emit->build, &value->constant);
+        value->value = emit->weights_apart && !value->constant.splat && value->constant.elements >= LEAST_WEIGHT
+                           ? weight(emit, edge.node, &value->constant)
+                           : tare_build_constant(&emit->build, &value->constant);
     if (!value->value && emit->build.status == TARE_OK)
         return tare_build_fail(&emit->build, TARE_FAIL(TARE_UNSUPPORTED, "output %d of %s has no StableHLO form",
                                                        edge.index, edge.node->op));
@@ -370,6 +397,29 @@ static tare_build_attr names(struct tare_build *build, struct tare_arena *arena,
     return items ? tare_build_array(build, items, count) : NULL;
 }
 
+/* Appends the weights to the arguments of main: types, names and values. */
+static tare_status add_weights(struct tare_shlo_block *body, const struct tare_shlo_type ***types,
+                               const struct tare_binding **inputs, struct tare_emit *emit,
+                               const struct tare_signature *signature) {
+    const size_t first = signature->n_inputs, count = first + emit->n_weights;
+    struct tare_arena *arena = &emit->build.module->arena;
+    struct tare_shlo_value *args = TARE_NEW_ARRAY(arena, struct tare_shlo_value, count + 1);
+    const struct tare_shlo_type **all = TARE_NEW_ARRAY(arena, const struct tare_shlo_type *, count + 1);
+    struct tare_binding *bindings = TARE_NEW_ARRAY(&emit->arena, struct tare_binding, count + 1);
+    if (!args || !all || !bindings) return TARE_NO_MEMORY;
+    tare_emit_sort_weights(emit->weights, emit->n_weights);
+    for (size_t i = 0; i < count; i++) {
+        args[i] = i < first ? body->args[i] : *emit->weights[i - first].value; /* values are known by their numbers */
+        all[i] = args[i].type;
+        bindings[i] = i < first ? signature->inputs[i] : (struct tare_binding){ .key = emit->weights[i - first].name };
+    }
+    body->args = args;
+    body->n_args = count;
+    *types = all;
+    *inputs = bindings;
+    return TARE_OK;
+}
+
 /* builtin.module with the functions of the current block. */
 static tare_status close_module(struct tare_build *build, struct tare_build_block *block) {
     struct tare_arena *arena = &build->module->arena;
@@ -420,9 +470,12 @@ static tare_status emit_main(struct tare_emit *emit, const struct tare_signature
     }
     tare_build_end(build, &body, results, status == TARE_OK ? n_outputs : 0);
     TARE_TRY(status);
+    const struct tare_binding *inputs = signature->inputs;
+    if (emit->n_weights) TARE_TRY(add_weights(&body, &types, &inputs, emit, signature));
+    const size_t n_args = n_inputs + emit->n_weights;
     const struct tare_build_named attrs[] = {
-        { "arg_attrs", names(build, &build->module->arena, signature->inputs, n_inputs, "jax.arg_info") },
-        { "function_type", function_type(build, &build->module->arena, types, n_inputs, results, n_outputs) },
+        { "arg_attrs", names(build, &build->module->arena, inputs, n_args, "jax.arg_info") },
+        { "function_type", function_type(build, &build->module->arena, types, n_args, results, n_outputs) },
         { "res_attrs", names(build, &build->module->arena, signature->outputs, n_outputs, "jax.result_info") },
         { "sym_name", tare_build_text(build, "main") },
         { "sym_visibility", tare_build_text(build, "public") },
@@ -470,6 +523,7 @@ static tare_status emit_signature(struct tare_emit *emit, struct tare_graph_mode
 tare_status tare_emit_module(struct tare_shlo_module **out, struct tare_emit *emit, struct tare_graph_model *model,
                              const struct tare_emit_options *options) {
     *out = NULL;
+    emit->weights_apart = options->weights_apart;
     TARE_TRY(tare_build_open(&emit->build, options->version));
     const tare_status status = emit_signature(emit, model, options);
     if (status == TARE_OK)
@@ -484,5 +538,6 @@ void tare_emit_free(struct tare_emit *emit) {
         for (size_t i = 0; i < graph->graph->n_nodes; i++)
             for (size_t k = 0; k < graph->graph->nodes[i]->n_outputs; k++)
                 tare_tensor_reset(&graph->values[i][k].constant);
+    tare_free(emit->weights);
     tare_arena_free(&emit->arena);
 }

@@ -5,6 +5,7 @@
 #define TARE_CONVERT_STABLEHLO_EMIT_EMIT_H
 
 #include "convert/stablehlo/emit/build.h"
+#include "convert/stablehlo/emit/weights.h"
 #include "graph/model.h"
 
 /* What is known of one output of a node. */
@@ -27,7 +28,10 @@ struct tare_emit {
     struct tare_emit_graph *graph; /* translated now */
     struct tare_emit_graph *all;   /* their constants live until tare_emit_free */
     struct tare_arena arena;
-    int depth; /* of functions in functions */
+    int depth;          /* of functions in functions */
+    bool weights_apart; /* constants of many elements become arguments of main */
+    struct tare_emit_weight *weights;
+    size_t n_weights, weights_capacity;
 };
 
 /* The rule of an op: emits the node and sets its outputs. Rules use the functions below; a failure is recorded in the
@@ -78,7 +82,8 @@ struct tare_emit_options {
     int64_t batch;             /* size of open first dimensions of inputs; at least 1 */
     const char *const *shapes; /* "KEY=2,16": the shape of an input */
     size_t n_shapes;
-    int version; /* of VHLO */
+    int version;        /* of VHLO */
+    bool weights_apart; /* constants of 1,024 elements or more are arguments after those of the signature */
     size_t
         tpu_call; /* of a converted model: only this computation of the signature's on the TPU, from 1; 0: all of it */
 };

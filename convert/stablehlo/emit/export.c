@@ -83,11 +83,15 @@ tare_status tare_shlo_export_model(struct tare_shlo_exported_summary *summary, s
                                          .batch = options->batch,
                                          .shapes = options->shapes,
                                          .n_shapes = options->n_shapes,
-                                         .tpu_call = options->tpu_call };
+                                         .tpu_call = options->tpu_call,
+                                         .weights_apart = options->weights };
     struct tare_emit emit = { 0 };
     struct tare_shlo_module *module = NULL;
     TARE_TRY(parse_version(&request.version, options->vhlo_version));
     tare_status status = tare_error_prefix(tare_emit_module(&module, &emit, model, &request), "%s", model->path);
+    if (status == TARE_OK && options->weights)
+        status = tare_error_prefix(tare_emit_write_weights(options->weights, emit.weights, emit.n_weights), "%s",
+                                   options->weights);
     if (status == TARE_OK)
         status = tare_error_prefix(write_module(summary, module, out_path, options, model->ops), "%s", out_path);
     tare_shlo_free(module);
