@@ -1,3 +1,4 @@
+/* Sorts the weights that are arguments of main and writes their file of safetensors. */
 #include "convert/stablehlo/emit/weights.h"
 
 #include "base/output.h"
