@@ -1,15 +1,19 @@
 /* Computes nodes whose inputs are all constants, with the interpreter's own kernels. Large results that are
- * larger than their inputs are not folded: a Fill should not increase the size of the file. */
+ * larger than their inputs are not folded: a Fill should not increase the size of the file. Nor should several nodes
+ * that compute the same from one constant: large results with the same bits are one constant. */
 #include "convert/pass.h"
 #include "base/alloc.h"
 #include "base/control.h"
+#include "base/map.h"
 #include "base/tensor/float8.h"
+#include "calib/hash.h"
 #include "interpreter/inference/evaluate.h"
 
 #include <string.h>
 
 enum {
     LARGEST_GROWTH = 64 * 1024,           /* bytes that a folded result may have beyond its inputs */
+    LEAST_SHARED = 1024,                  /* bytes from which a result is looked for among earlier ones */
     LARGEST_EXPANSION = 64 * 1024 * 1024, /* bytes of inputs that one number stands for in the file */
 };
 
@@ -36,9 +40,41 @@ static tare_status gather_inputs(bool *constant, const struct tare_node *node, s
     return TARE_OK;
 }
 
-static tare_status replace_by_constants(struct tare_node *node, const struct tare_tensor *results) {
+/* The folding of one graph. */
+struct folding {
+    struct tare_arena arena;
+    struct tare_map large; /* results of LEAST_SHARED bytes, by dtype, shape and bits */
+    size_t *changes;
+};
+
+static void key_of(uint64_t key[2], const struct tare_tensor *value) {
+    struct tare_hash hash;
+    tare_hash_begin(&hash);
+    tare_hash_add_u64(&hash, (uint64_t)value->dtype);
+    for (int i = 0; i < value->shape.rank; i++)
+        tare_hash_add_u64(&hash, (uint64_t)value->shape.dims[i]);
+    tare_hash_add(&hash, value->data, tare_tensor_bytes(value));
+    tare_hash_end(&hash, key);
+}
+
+/* A constant of the value, named after the node unless there is one already. NULL: no memory. */
+static struct tare_node *constant_of(struct folding *folding, const struct tare_node *node,
+                                     const struct tare_tensor *value) {
+    uint64_t *key = TARE_NEW_ARRAY(&folding->arena, uint64_t, 2);
+    if (!key) return NULL;
+    if (value->dtype == TARE_DT_STRING || value->splat || tare_tensor_bytes(value) < LEAST_SHARED)
+        return tare_graph_add_const(node->graph, node->name, value);
+    key_of(key, value);
+    struct tare_node *constant = tare_map_get_n(&folding->large, (const char *)key, 2 * sizeof *key);
+    if (constant) return constant;
+    constant = tare_graph_add_const(node->graph, node->name, value);
+    return constant && tare_map_set_n(&folding->large, (const char *)key, 2 * sizeof *key, constant) ? constant : NULL;
+}
+
+static tare_status replace_by_constants(struct folding *folding, struct tare_node *node,
+                                        const struct tare_tensor *results) {
     for (size_t i = 0; i < node->n_outputs; i++) {
-        struct tare_node *constant = tare_graph_add_const(node->graph, node->name, &results[i]);
+        struct tare_node *constant = constant_of(folding, node, &results[i]);
         if (!constant) return TARE_NO_MEMORY;
         tare_graph_replace_uses(node->graph, (struct tare_edge){ node, (int)i }, (struct tare_edge){ constant, 0 },
                                 NULL);
@@ -47,7 +83,7 @@ static tare_status replace_by_constants(struct tare_node *node, const struct tar
     return TARE_OK;
 }
 
-static tare_status fold(struct tare_node *node, size_t *changes) {
+static tare_status fold(struct folding *folding, struct tare_node *node) {
     struct tare_tensor *values = tare_calloc(node->n_inputs + node->n_outputs + 1, sizeof *values);
     struct tare_tensor *results = values ? values + node->n_inputs : NULL;
     tare_status status;
@@ -64,8 +100,8 @@ static tare_status fold(struct tare_node *node, size_t *changes) {
     for (size_t i = 0; i < node->n_outputs; i++)
         result_bytes += tare_tensor_bytes(&results[i]);
     if (result_bytes <= bytes + LARGEST_GROWTH) {
-        status = replace_by_constants(node, results);
-        ++*changes;
+        status = replace_by_constants(folding, node, results);
+        ++*folding->changes;
     }
 done:
     for (size_t i = 0; i < node->n_inputs + node->n_outputs; i++)
@@ -85,17 +121,18 @@ static bool is_candidate(const struct tare_node *node) {
 }
 
 static tare_status fold_graph(struct tare_graph *graph, size_t *changes) {
-    struct tare_arena arena = { 0 };
+    struct folding folding = { .changes = changes };
     struct tare_node **order;
     size_t count = graph->n_nodes;
-    tare_status status = tare_graph_order(&order, &arena, graph);
+    tare_status status = tare_graph_order(&order, &folding.arena, graph);
     for (size_t i = 0; i < count && status == TARE_OK; i++)
         if (order[i] && is_candidate(order[i])) {
             status = tare_control_check();
-            if (status == TARE_OK) status = fold(order[i], changes);
+            if (status == TARE_OK) status = fold(&folding, order[i]);
         }
     tare_graph_sweep(graph);
-    tare_arena_free(&arena);
+    tare_map_free(&folding.large);
+    tare_arena_free(&folding.arena);
     return status;
 }
 
