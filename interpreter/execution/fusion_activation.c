@@ -29,7 +29,7 @@ static bool uses_any(const struct region *region, const struct tare_step *step) 
     return false;
 }
 
-/* Sets the operand of a step that is input `i`; false if it is no constant scalar and no value of the region. */
+/* Sets the operand of a step that is input `i`; false if it is neither a constant scalar nor a value of the region. */
 static bool take_operand(const struct region *region, struct tare_pointwise_step *out, const struct tare_step *step,
                          int i) {
     out->y = step->inputs[i] < 0 ? -1 : value_of(region, step->inputs[i]);

@@ -1,5 +1,6 @@
 /* What a check found, as text and as JSON. */
 #include "workflow/check/report.h"
+#include "base/format.h"
 #include "base/strbuf.h"
 #include "base/text_table.h"
 #include "eval/report/json_text.h"
@@ -26,7 +27,7 @@ static double seconds_of(const struct tare_check *check) {
 /* "1,234,567" */
 static void put_count(struct tare_strbuf *out, double count) {
     char digits[32];
-    const int size = snprintf(digits, sizeof digits, "%.0f", count);
+    const int size = tare_format(digits, sizeof digits, "%.0f", count);
     for (int i = 0; i < size; i++) {
         if (i && (size - i) % 3 == 0) tare_strbuf_putc(out, ',');
         tare_strbuf_putc(out, digits[i]);
