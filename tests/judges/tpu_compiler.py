@@ -5,6 +5,7 @@ compile for every chip of CHIPS (artifacts: of ARTIFACT_CHIPS), and the convolut
 these types for the matrix unit afterwards; the compiler may compute small matrix products elsewhere."""
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
@@ -32,6 +33,27 @@ MLIR_NARROW = {"i8": "s8", "i4": "s4", "f8E4M3FN": "f8e4m3fn", "f8E5M2": "f8e5m2
 INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?(\S+) = (\S+?)\[.*? (convolution|dot)\(([^)]*)\)")
 CONVOLUTION = re.compile(r"stablehlo\.convolution.* : \(tensor<(?:\d+x)*(\w+)>, tensor<(?:\d+x)*(\w+)>\)")
 Types = Counter[tuple[str, str]]      # pairs of operand types
+
+
+class Compiler:
+    """Compiles each program once: the steps of a model write many that differ in the name of the module alone."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, str], str | Exception] = {}
+
+    def __call__(self, module: bytes | str, topology: str) -> str:
+        with mlir.make_ir_context():
+            text = str(ir.Module.parse(module))
+        key = hashlib.sha256(re.sub(r"module @\S+", "module", text, count=1).encode()).hexdigest(), topology
+        if key not in self.known:
+            try:
+                self.known[key] = compiled(module, topology)
+            except Exception as error:  # noqa: BLE001 (whatever the compiler raises)
+                self.known[key] = error
+        result = self.known[key]
+        if isinstance(result, Exception):
+            raise result
+        return result
 
 
 def compiled(module: bytes | str, topology: str) -> str:
@@ -74,13 +96,13 @@ def products_of(text: str) -> Types:
     return narrow([tuple(types.get(name, "") for name in names) for names in operands if len(names) == 2])
 
 
-def judge(path: Path, journal: Journal) -> None:
+def judge(path: Path, journal: Journal, compile_once: Compiler) -> None:
     model, step, _ = path.stem.replace("+", "/").split("@")
     is_artifact = path.suffix == ".mlirbc"
     module, expected = (convolutions_of_artifact if is_artifact else convolutions_of_hlo)(path.read_bytes())
     for chip, topology in (ARTIFACT_CHIPS if is_artifact else CHIPS).items():
         try:
-            text = compiled(module, topology)
+            text = compile_once(module, topology)
         except Exception as error:  # noqa: BLE001 (whatever the compiler raises)
             imported = "failed to legalize operation 'mhlo.copy'" not in str(error)      # on the way to the compiler
             journal.add(model, step, chip, FAILED if imported else SKIPPED,
@@ -92,8 +114,9 @@ def judge(path: Path, journal: Journal) -> None:
 
 
 def main(folder: Path, journal: Journal) -> None:
+    compile_once = Compiler()
     for path in sorted([*folder.glob("*.hlo"), *folder.glob("*.mlirbc")]):
-        judge(path, journal)
+        judge(path, journal, compile_once)
 
 
 if __name__ == "__main__":
