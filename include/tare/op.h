@@ -55,7 +55,7 @@ typedef struct tare_op_value {
 } tare_op_value;
 
 /* X(name, type) for each real dtype with C arithmetic: its name in specifications and its C type. half and bfloat16 are
- * not included: they are computed in float (tare_op_float_from_half). */
+ * TARE_OP_EACH_HALF_TYPE: C has no arithmetic for them. */
 #define TARE_OP_EACH_REAL_TYPE(X)                                                                                      \
     X(float, float)                                                                                                    \
     X(double, double)                                                                                                  \
@@ -67,6 +67,11 @@ typedef struct tare_op_value {
     X(uint16, uint16_t)                                                                                                \
     X(uint32, uint32_t)                                                                                                \
     X(uint64, uint64_t)
+
+/* X(name, load, store) for half and bfloat16: uint16_t in memory, computed in float. */
+#define TARE_OP_EACH_HALF_TYPE(X)                                                                                      \
+    X(half, tare_op_float_from_half, tare_op_half_from_float)                                                          \
+    X(bfloat16, tare_op_float_from_bfloat16, tare_op_bfloat16_from_float)
 
 enum { TARE_OP_UNKNOWN = -1 }; /* an unknown dim or rank */
 
