@@ -63,3 +63,19 @@ size_t tare_memory_bytes_at(const char *root) {
 size_t tare_memory_bytes(void) {
     return tare_memory_bytes_at("");
 }
+
+static size_t given_cache_bytes;
+
+void tare_cache_set_bytes(size_t bytes) {
+    given_cache_bytes = bytes;
+}
+
+size_t tare_cache_bytes(void) {
+    enum { COMMON = 2 << 20 };
+    long bytes = 0;
+    if (given_cache_bytes) return given_cache_bytes;
+#ifdef _SC_LEVEL2_CACHE_SIZE
+    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return bytes > 0 ? (size_t)bytes : COMMON;
+}

@@ -1,4 +1,4 @@
-/* The memory that this process can use. */
+/* The memory that this process can use, and the caches in front of it. */
 #ifndef TARE_BASE_MEMORY_SIZE_H
 #define TARE_BASE_MEMORY_SIZE_H
 
@@ -9,5 +9,9 @@
  * tare_memory_bytes. */
 size_t tare_memory_bytes_at(const char *root);
 size_t tare_memory_bytes(void);
+/* Bytes of a core's second-level cache; 2 MiB where the system does not tell. */
+size_t tare_cache_bytes(void);
+/* For tests: as if it had this size; 0: its own. Not while other threads run. */
+void tare_cache_set_bytes(size_t bytes);
 
 #endif

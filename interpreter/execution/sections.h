@@ -50,8 +50,9 @@ struct tare_section {
     size_t n_parts;                  /* 0: the section runs as if it were none */
 };
 
-/* Sets section->parts from what was measured in a batch of `batch` records; `threads` that each kernel may use. */
-void tare_section_choose(struct tare_section *section, int64_t batch, int threads);
+/* Sets section->parts from what was measured in a batch of `batch` records; `cache`: bytes of values that stay in the
+ * second-level caches of the threads that each kernel may use. */
+void tare_section_choose(struct tare_section *section, int64_t batch, int64_t cache);
 
 /* Calls `see` for each exit of the pieces first to last that exists after the last one. */
 void tare_section_for_exits(const struct tare_section *section, size_t first, size_t last,

@@ -7,9 +7,8 @@
 #include "interpreter/execution/sections.h"
 
 enum {
-    CACHE_BYTES = 1 << 20, /* half of a common second-level cache */
-    WEIGHT_COST = 4,       /* of a byte of weights, which comes from memory, in bytes of values outside the cache */
-    PASSES = 3,            /* over a value between two parts: it is stored, copied and read */
+    WEIGHT_COST = 4, /* of a byte of weights, which comes from memory, in bytes of values outside the cache */
+    PASSES = 3,      /* over a value between two parts: it is stored, copied and read */
 };
 
 struct exits {
@@ -31,8 +30,8 @@ static int64_t bytes_left(const struct tare_section *section, const struct tare_
 
 /* Records whose values fit in the cache, or are not larger than what reading the weights for them costs, in parts of
  * equal size if possible; 0: all. */
-static int64_t records_of(const struct tare_section_piece *piece, int64_t batch, int threads) {
-    const int64_t cache = (int64_t)CACHE_BYTES * threads, weights = WEIGHT_COST * piece->weights;
+static int64_t records_of(const struct tare_section_piece *piece, int64_t batch, int64_t cache) {
+    const int64_t weights = WEIGHT_COST * piece->weights;
     const int64_t fitting = (cache > weights ? cache : weights) / (piece->most_live / batch + 1);
     const int64_t most = fitting > 1 ? fitting : 1;
     if (most >= batch) return 0;
@@ -104,11 +103,11 @@ static void append(struct tare_section *section, const struct tare_section_part 
     }
 }
 
-void tare_section_choose(struct tare_section *section, int64_t batch, int threads) {
+void tare_section_choose(struct tare_section *section, int64_t batch, int64_t cache) {
     bool any = false;
     section->n_parts = 0;
     for (size_t p = 0; p < section->n_pieces; p++) {
-        const struct tare_section_part part = { p, p, records_of(&section->pieces[p], batch, threads) };
+        const struct tare_section_part part = { p, p, records_of(&section->pieces[p], batch, cache) };
         append(section, &part, batch, are_equal);
     }
     const size_t count = section->n_parts;

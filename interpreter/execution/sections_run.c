@@ -2,6 +2,7 @@
  * tensors of the whole batch, which groups of steps write in place (tare_exec_frame.placements). */
 #include "interpreter/execution/sections.h"
 #include "base/alloc.h"
+#include "base/memory_size.h"
 
 #include <string.h>
 
@@ -76,6 +77,7 @@ static tare_status measure_piece(struct measuring *m, struct tare_session *sessi
 static tare_status measure(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                            struct tare_section *section, tare_run_range *run) {
     const int threads = session->options.op_threads > 1 ? session->options.op_threads : 1;
+    const int64_t cache = (int64_t)(tare_cache_bytes() / 2) * threads; /* the other half has weights */
     const struct tare_tensor *input = &frame->slots[section->pieces[0].entries[0]];
     struct measuring m = { .section = section, .batch = input->shape.dims[0], .fits = true };
     section->is_measured = false;
@@ -83,7 +85,7 @@ static tare_status measure(struct tare_session *session, const struct tare_plan 
     for (size_t p = 0; p < section->n_pieces; p++)
         TARE_TRY(measure_piece(&m, session, plan, frame, &section->pieces[p], run));
     section->n_parts = 0;
-    if (m.fits) tare_section_choose(section, m.batch, threads);
+    if (m.fits) tare_section_choose(section, m.batch, cache);
     section->is_measured = true;
     if (section->n_parts) tare_buffer_pool_trim(session->pool); /* of the buffers of whole batches */
     return TARE_OK;

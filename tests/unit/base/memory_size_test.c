@@ -65,8 +65,19 @@ static void memory__finds_the_group_of_a_container_at_the_root(void **state) {
     assert_int_equal(tare_memory_bytes_at(root), 3145728);
 }
 
+static void memory__cache_has_a_size_or_that_of_a_test(void **state) {
+    (void)state;
+    const size_t own = tare_cache_bytes();
+    assert_in_range(own, 1 << 14, 1u << 30);
+    tare_cache_set_bytes(3 << 20);
+    assert_int_equal(tare_cache_bytes(), 3 << 20);
+    tare_cache_set_bytes(0);
+    assert_int_equal(tare_cache_bytes(), own);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory__cache_has_a_size_or_that_of_a_test),
         cmocka_unit_test(memory__is_that_of_the_machine_without_groups),
         cmocka_unit_test(memory__is_the_least_limit_of_the_groups),
         cmocka_unit_test(memory__finds_the_group_of_a_container_at_the_root),

@@ -1,5 +1,6 @@
 /* Sections: a batch that runs some records at a time gives the bits of the whole batch, over kinds of blocks, strides,
  * batch sizes and threads; observers still receive every value of the whole batch, and the peak memory is smaller. */
+#include "base/memory_size.h"
 #include "base/clock.h"
 #include "base/control.h"
 #include "interpreter/execution/sections.h"
@@ -335,7 +336,7 @@ static int64_t records_with(int64_t weights) {
     struct tare_section_piece piece = { .most_live = 8 * 900 * 1024, .made = 64 << 20, .weights = weights };
     struct tare_section_part part = { 0 };
     struct tare_section section = { .pieces = &piece, .n_pieces = 1, .parts = &part };
-    tare_section_choose(&section, 8, 1);
+    tare_section_choose(&section, 8, 1 << 20);
     return section.n_parts ? part.records : 0;
 }
 
@@ -423,6 +424,7 @@ static void sections__values_that_are_used_later(void **unused) {
 }
 
 int main(void) {
+    tare_cache_set_bytes(2 << 20); /* on any machine */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sections__int8_blocks),
         cmocka_unit_test(sections__int8_and_float_layers),
