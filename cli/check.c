@@ -95,14 +95,6 @@ static tare_status print(const struct tare_check *check, const struct tare_check
     return status;
 }
 
-static tare_status refuse_failed(const struct tare_check *check, const char *model) {
-    for (size_t i = 0; i < check->n_parts; i++)
-        if (check->parts[i].error)
-            return TARE_FAIL(TARE_UNSUPPORTED, "%s: the TPU compiler rejects %s: %s", model, check->parts[i].function,
-                             check->parts[i].error);
-    return TARE_OK;
-}
-
 static tare_status run(int argc, char *const *argv) {
     struct check_options options;
     struct tare_check check = { 0 }, other = { 0 };
@@ -113,8 +105,8 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(check_model(&check, options.model, &options));
     if (options.with) TARE_CHECK(check_model(&other, options.with, &options));
     TARE_CHECK(print(&check, &other, &options));
-    TARE_CHECK(refuse_failed(&check, options.model));
-    if (options.with) TARE_CHECK(refuse_failed(&other, options.with));
+    TARE_CHECK(tare_check_refuse(&check, options.model));
+    if (options.with) TARE_CHECK(tare_check_refuse(&other, options.with));
 done:
     tare_check_free(&check);
     tare_check_free(&other);

@@ -9,7 +9,6 @@
 #include "cli/hint.h"
 #include "cli/log.h"
 #include "quant/fake_quant.h"
-#include "workflow/convert_report.h"
 #include "cli/dry_run.h"
 #include "cli/output_check.h"
 #include "cli/plugins.h"
@@ -17,8 +16,9 @@
 #include "convert/origin.h"
 #include "convert/saved_model.h"
 #include "convert/stablehlo/keep.h"
-#include "workflow/convert_report.h"
+#include "workflow/check/report.h"
 #include "workflow/convert.h"
+#include "workflow/convert_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,11 +30,12 @@ struct convert_options {
     struct tare_quantize_request how;
     const char *float_model;
     int functions, bfloat16;
-    bool keep_module, dry_run, allow_incompatible, allow_missing, bfloat16_outputs, overwrite, json, quiet;
+    bool keep_module, check, dry_run, allow_incompatible, allow_missing, bfloat16_outputs, overwrite, json, quiet;
     struct tare_option_list plugins;
     struct tare_log_options logging;
 };
 
+enum { CHECKED_OPS = 5 }; /* that --check lists */
 enum { FUNCTIONS_DEFAULT, FUNCTIONS_NAMED, FUNCTIONS_AUTO };
 static const char *const function_choices[] = { "default", "named", "auto", NULL };
 static const char *const bfloat16_choices[] = { "checked", "analysis", "all", NULL }; /* enum tare_bf16_extent */
@@ -64,6 +65,9 @@ static const struct tare_option rows[] = {
     { TARE_OPTION(struct convert_options, "keep-module", FLAG, keep_module),
       .help = "keep StableHLO modules (XlaCallModule ops) unchanged inside the TPU functions instead of replacing them "
               "by TensorFlow ops; not with quantization or sharding, and without bfloat16" },
+    { TARE_OPTION(struct convert_options, "check", FLAG, check),
+      .help = "compile the converted model as tare check does, for the chip of --for (default: v5e) and --batch, and "
+              "write nothing if the compiler rejects it" },
     { TARE_OPTION(struct convert_options, "dry-run", FLAG, dry_run),
       .help = "run all checks and print the reports, but do not write the model" },
     { TARE_OPTION(struct convert_options, "allow-incompatible", FLAG, allow_incompatible),
@@ -195,6 +199,25 @@ static void print_quantized(const struct tare_converted *converted) {
     if (converted->was_quantized) tare_print_quant_report(&converted->quantized.report, &converted->quantized.layers);
 }
 
+/* Says what the model costs on the chip; a model that the compiler rejects is not written. */
+static tare_status check_costs(struct tare_graph_model *model, const struct convert_options *options) {
+    struct tare_check_request request;
+    struct tare_check check = { 0 };
+    struct tare_strbuf text = { 0 };
+    tare_status status;
+    TARE_TRY(tare_options_defaults(&request, tare_check_rows));
+    if (options->how.chip) request.chip = options->how.chip - 1;
+    request.batch = options->how.batch;
+    request.signature = options->how.signature;
+    status = tare_workflow_check(&check, model, &request);
+    if (status == TARE_OK) status = tare_check_refuse(&check, options->input);
+    if (status == TARE_OK) tare_check_put(&text, &check, options->input, &request, CHECKED_OPS);
+    tare_strbuf_print(&text, options->json ? stderr : stdout);
+    tare_strbuf_free(&text);
+    tare_check_free(&check);
+    return status;
+}
+
 static tare_status write_model(struct tare_graph_model *model, const struct convert_options *options,
                                const struct tare_converted *converted) {
     const struct tare_export_options export = { .overwrite = options->overwrite };
@@ -228,6 +251,7 @@ static tare_status convert(struct tare_graph_model *model, struct tare_arena *ar
     tare_status status = tare_workflow_convert_run(&converted, arena, model, &converting);
     if (!options->quiet) print_quantized(&converted);
     tare_workflow_convert_log(&log, &converted, converter, status);
+    if (status == TARE_OK && options->check) status = check_costs(model, options);
     if (status == TARE_OK) status = write_model(model, options, &converted);
     tare_progress_advance(progress, 1);
     if (status == TARE_OK) status = print_reports(&converted, converter, options);

@@ -214,7 +214,8 @@ const struct tare_option tare_plan_rows[] = {
               "TensorFlow ops" },
     { ROW("depthwise", FLAG, depthwise), .help = "also quantize depthwise convolutions (no speedup on a TPU)" },
     { ROW("two-inputs", FLAG, two_inputs),
-      .help = "also quantize products of two activations, as in attention (method static)" },
+      .help =
+          "also quantize products of two activations, as in attention (method static); slower on a TPU than bfloat16" },
     { ROW("integer-adds", FLAG, integer_adds),
       .help = "compute residual additions between static layers in integers, with the scale of the sum" },
     { ROW("shared-ranges", FLAG, shared_ranges),

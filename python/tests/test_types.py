@@ -70,6 +70,7 @@ OWN_EXCEPTIONS = {
         "converter_options_file": "the parameter options",
         "float": "the program names it in the command that it prints next",
         "tags": "the parameter keep_tags",
+        "check": _CALLS + ": Model.check",
         "keep_module": "a form for servers with one version of XLA, made from a file by the program",
         "bfloat16": "the field bfloat16_optimization of the options; its check runs records of files",
     },

@@ -83,9 +83,15 @@ PY
 grep -qF 'compiled by fake 1' out && [ "$(grep -c '12,345 cycles' out)" = 1 ] || fail "two signatures: $(cat out)"
 "$tare" inspect kept.mlirbc >inspected && grep -qF 'tensor<3136x' inspected || fail "two signatures: $(cat inspected)"
 
+# convert --check: for the chip and the batch that are given, before the model is written.
+"$tare" convert "$model" kept_model --check --batch 4 --quiet >out || fail "convert --check: $?"
+[ "$(cat chip)" = v5e ] && grep -qF 'on a Cloud TPU v5e, batch 4, compiled by fake 1' out && [ -e kept_model ] || fail "convert --check: $(cat out)"
+
 # A program that is rejected, or cannot be read.
 compiler '{"ok": false, "compiler": "fake 1", "error": "Unsupported: stem"}'
 expect 1 "the TPU compiler rejects" "$tare" check "$model"
+expect 1 "the TPU compiler rejects" "$tare" convert "$model" not_written --check --quiet
+[ -e not_written ] && fail "convert --check: a rejected model is written"
 "$tare" check "$model" 2>/dev/null >out
 grep -qF 'does not compile: Unsupported: stem' out || fail "a rejected program: $(cat out)"
 compiler 'no JSON'

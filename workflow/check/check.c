@@ -270,6 +270,14 @@ tare_status tare_workflow_check(struct tare_check *out, struct tare_graph_model 
     return request->estimate ? TARE_OK : compile(&c);
 }
 
+tare_status tare_check_refuse(const struct tare_check *check, const char *model) {
+    for (size_t i = 0; i < check->n_parts; i++)
+        if (check->parts[i].error)
+            return TARE_FAIL(TARE_UNSUPPORTED, "%s: the TPU compiler rejects %s: %s", model, check->parts[i].function,
+                             check->parts[i].error);
+    return TARE_OK;
+}
+
 void tare_check_free(struct tare_check *check) {
     tare_arena_free(&check->arena);
 }

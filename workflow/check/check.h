@@ -50,6 +50,8 @@ struct tare_check {
  * default. TARE_UNSUPPORTED if nothing of the signature runs on the TPU. Free `out` also after a failure. */
 tare_status tare_workflow_check(struct tare_check *out, struct tare_graph_model *model,
                                 const struct tare_check_request *request) TARE_WARN_UNUSED;
+/* TARE_UNSUPPORTED if the compiler rejects a computation, with its error; `model`: for the message. */
+tare_status tare_check_refuse(const struct tare_check *check, const char *model) TARE_WARN_UNUSED;
 void tare_check_free(struct tare_check *check);
 
 #endif
