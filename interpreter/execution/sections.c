@@ -1,5 +1,6 @@
 /* Finds the sections of a plan (sections.h): longest sequences of steps that treat records separately, between which
- * and inside which no fusion, group or tiling is divided. Requires the lifetimes of the slots. */
+ * and inside which no fusion, group, tiling or group with the next one is divided. Requires the lifetimes of the slots.
+ */
 #include "interpreter/execution/mixed.h"
 #include "interpreter/execution/sections.h"
 #include "interpreter/execution/stages.h"
@@ -113,6 +114,7 @@ static void join_units(struct finder *f, int s) {
     for (int i = 0; step->tiled && i < step->tiled->n_heads; i++)
         join(f, s, step->tiled->heads[i]);
     if (step->group) join(f, s, step->group->sink);
+    if (step->group && step->group->next) join(f, s, step->group->next->sink);
     if (step->mixed) join(f, step->mixed->product->sink, tare_mixed_last(f->plan, step->mixed));
 }
 
