@@ -48,6 +48,8 @@ struct tare_consumer {
     tare_status (*begin)(struct tare_consumer *consumer, struct tare_kernel *kernel, const struct tare_shape *shape,
                          bool *accepted);
     void (*take)(struct tare_consumer *consumer, void *values, int64_t first, int64_t count);
+    /* Takes the floats of a requantization that is passed on. */
+    void (*take_floats)(struct tare_consumer *consumer, const float *floats, int64_t first, int64_t count);
     bool accepted;
     /* Set by `begin`: what a kernel may do with int32 sums instead of passing them to `take`; NULL: nothing. Element 0
      * of its result is element 0 of output 0. */

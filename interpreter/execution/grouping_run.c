@@ -338,8 +338,11 @@ static tare_status begin(struct tare_consumer *consumer, struct tare_kernel *ker
                          bool *accepted) {
     struct group_run *run = (struct group_run *)consumer;
     TARE_TRY(bind_group(run, shape, kernel->pool, accepted));
-    const bool requantizes = *accepted && !run->next && run->binding->requantizes;
-    consumer->requantize = requantizes ? &run->binding->requantize : NULL;
+    struct tare_requantize *requantize = *accepted && run->binding->requantizes ? &run->binding->requantize : NULL;
+    if (run->next && !run->output.dtype) requantize = NULL; /* the result is not stored */
+    if (requantize) requantize->real.is_passed = run->next != NULL;
+    if (run->next && requantize && !requantize->is_real) requantize = NULL;
+    consumer->requantize = requantize;
     return TARE_OK;
 }
 
@@ -374,6 +377,12 @@ static void take(struct tare_consumer *consumer, void *values, int64_t first, in
 static void drop_outputs(struct group_run *run) {
     if (run->output.dtype) tare_tensor_reset(&run->output);
     if (run->next && run->next->output.dtype) tare_tensor_reset(&run->next->output);
+}
+
+/* The kernel has converted sums to elements of the result, which are stored already if it is. */
+static void take_floats(struct tare_consumer *consumer, const float *floats, int64_t first, int64_t count) {
+    struct group_run *run = (struct group_run *)consumer;
+    tare_expression_run(&run->next->binding->bound, floats, first, count);
 }
 
 /* Runs the product, whose input 0 is `input` instead of its own; NULL: its own. */
@@ -450,7 +459,7 @@ tare_status tare_group_run(struct tare_session *session, const struct tare_plan 
                            struct tare_step_group *group, int last, bool *done) {
     _Alignas(64) char block[TARE_EXPRESSION_BLOCK * sizeof(float)];
     struct group_run next = { .plan = plan, .frame = frame, .group = group->next };
-    struct group_run run = { .consumer = { .begin = begin, .take = take },
+    struct group_run run = { .consumer = { .begin = begin, .take = take, .take_floats = take_floats },
                              .plan = plan,
                              .frame = frame,
                              .group = group,
@@ -469,9 +478,10 @@ tare_status tare_group_run(struct tare_session *session, const struct tare_plan 
 tare_status tare_group_run_on(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                               const struct tare_step_group *group, const struct tare_tensor *input,
                               struct tare_tensor *result) {
-    struct group_run run = {
-        .consumer = { .begin = begin, .take = take }, .plan = plan, .frame = frame, .group = group
-    };
+    struct group_run run = { .consumer = { .begin = begin, .take = take, .take_floats = take_floats },
+                             .plan = plan,
+                             .frame = frame,
+                             .group = group };
     const struct tare_step *product = &plan->steps[group->product];
     TARE_TRY(run_product_on(session, frame, &run, input));
     *result = run.consumer.accepted ? run.output : frame->slots[product->first_output];

@@ -19,6 +19,8 @@ void tare_conv_int_dense(int32_t *output, const struct tare_conv *conv, const vo
  * [first, first + count). It may overwrite the sums. */
 struct tare_conv_int_sink {
     void (*take)(void *arg, int32_t *sums, int64_t first, int64_t count);
+    /* Takes floats of a requantization that is passed on: of the direct kernel at a level that requantizes. */
+    void (*take_floats)(void *arg, const float *floats, int64_t first, int64_t count);
     void *arg;
     /* What a kernel may do instead of passing the sums to `take`; NULL: none. `element`: that of the first position and
      * channel in the requantized result. */

@@ -333,6 +333,7 @@ struct direct {
     int32_t *sums;
     char *scratch;
     bool requantizes;
+    bool passes; /* requantizes, and passes each block on */
 };
 
 /* Lines of positions, `step` bytes apart, whose segments are `segment_step` bytes apart; `first`: the element of the
@@ -342,7 +343,7 @@ static void multiply(const struct direct *d, const char *a, const struct tare_ig
     const struct tare_conv_int_sink *sink = d->sink;
     const struct tare_igemm_output to = { .sums = d->sums,
                                           .stride = d->conv->out_channels,
-                                          .requantize = d->requantizes ? sink->requantize : NULL,
+                                          .requantize = d->requantizes || d->passes ? sink->requantize : NULL,
                                           .element = sink->element + first };
     const struct tare_igemm_segments segments = { .count = segment_count(d->form, d->conv),
                                                   .groups = segment_groups(d->form, d->conv),
@@ -350,7 +351,11 @@ static void multiply(const struct direct *d, const char *a, const struct tare_ig
     const struct tare_igemm_columns columns = { sink->first_channel, sink->channels };
     tare_igemm_segments_at(d->level, &to, a, step, d->form, d->packed, lines, d->conv->out_channels,
                            sink->channels ? &columns : NULL, &segments);
-    if (!d->requantizes) sink->take(sink->arg, d->sums, first, lines->count * lines->rows * d->conv->out_channels);
+    const int64_t count = lines->count * lines->rows * d->conv->out_channels;
+    if (d->passes)
+        sink->take_floats(sink->arg, sink->requantize->real.floats + sink->element + first, first, count);
+    else if (!d->requantizes)
+        sink->take(sink->arg, d->sums, first, count);
 }
 
 /* True if the product may read the input itself, of which `is_last` is the end: groups that are not filled would read
@@ -480,7 +485,8 @@ void tare_conv_int_direct_at(enum tare_cpu_level level, const struct tare_conv_i
                              const struct tare_conv *conv, const int8_t *input, enum tare_igemm_form form,
                              const void *packed, int32_t *sums, void *scratch) {
     const bool requantizes = sink->requantize && tare_igemm_requantizes(level);
-    const struct direct d = { level, sink, conv, form, packed, sums, scratch, requantizes };
+    const bool passes = requantizes && sink->requantize->real.is_passed;
+    const struct direct d = { level, sink, conv, form, packed, sums, scratch, requantizes && !passes, passes };
     const int64_t in = conv->in[1] * conv->in[2] * conv->in_channels, images = conv->batch * conv->in[0];
     const int64_t out = conv->out[1] * conv->out[2] * conv->out_channels;
     if (is_pointwise(conv) || is_strided_pointwise(form, conv)) {

@@ -30,6 +30,7 @@ struct tare_dequantize_stage {
  * `bias_is_last`, then max(low, x) and min(high, x). Its range may be collected. */
 struct tare_real_stage {
     float *floats;                  /* element 0 of the result */
+    bool is_passed;                 /* blocks of the result are passed on while they are in the cache (conv_int.h) */
     const float *bias;              /* by column, readable as the scales; NULL: none */
     const float *addend;            /* its element 0; NULL: none */
     bool bias_is_last;              /* only with an addend */

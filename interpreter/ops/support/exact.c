@@ -354,6 +354,11 @@ static void take_small(void *arg, int32_t *sums, int64_t first, int64_t count) {
         memcpy(to->output + first, sums, (size_t)count * sizeof *sums);
 }
 
+static void take_small_floats(void *arg, const float *floats, int64_t first, int64_t count) {
+    const struct small_sink *to = arg;
+    to->consumer->take_floats(to->consumer, floats, first, count);
+}
+
 /* A small product with weights that are packed already, such as a step of a recurrent layer: choosing and preparing a
  * kernel takes as long as the product itself. True if it has been computed. */
 static bool small_product(int32_t *output, const struct tare_exact *operands, int64_t m, int64_t n, int64_t k) {
@@ -372,6 +377,7 @@ static bool small_product(int32_t *output, const struct tare_exact *operands, in
     struct small_sink to = { output, operands->consumer };
     const struct tare_requantize *requantize = !to.consumer ? NULL : to.consumer->requantize;
     const struct tare_conv_int_sink sink = { .take = take_small,
+                                             .take_floats = take_small_floats,
                                              .arg = &to,
                                              .requantize = requantize && requantize->columns == n ? requantize : NULL };
     tare_conv_int_direct_at(tare_cpu_level(), &sink, &conv, operands->lhs, choice->form, packed, sums, scratch);

@@ -150,8 +150,17 @@ static void take(void *arg, int32_t *sums, int64_t first, int64_t count) {
     pthread_mutex_unlock(&s->lock);
 }
 
+static void take_floats(void *arg, const float *floats, int64_t first, int64_t count) {
+    const struct part *part = arg;
+    struct tare_consumer *consumer = part->split->run->consumer;
+    pthread_mutex_lock(&part->split->lock);
+    consumer->take_floats(consumer, floats, part->first + first, count);
+    pthread_mutex_unlock(&part->split->lock);
+}
+
 static struct tare_conv_int_sink sink_of(struct part *part) {
     return (struct tare_conv_int_sink){ .take = take,
+                                        .take_floats = take_floats,
                                         .arg = part,
                                         .requantize = part->split->requantize ? &part->requantize : NULL,
                                         .element = part->first };
@@ -256,7 +265,8 @@ static void set_lines(struct split *s) {
 
 static void choose_parts(struct split *s, struct tare_pool *threads) {
     const double work = work_of(s->run);
-    const bool has_channels = s->requantize && tare_igemm_requantizes(tare_cpu_level()) &&
+    const bool has_channels = s->requantize && !s->requantize->real.is_passed &&
+                              tare_igemm_requantizes(tare_cpu_level()) &&
                               (kernel_of(s) == TARE_EXACT_DIRECT || kernel_of(s) == TARE_EXACT_WINOGRAD ||
                                kernel_of(s) == TARE_EXACT_WINOGRAD_VNNI);
     const int64_t channels = (s->conv.out_channels + CHANNELS - 1) / CHANNELS;
@@ -301,7 +311,15 @@ static void measure(const struct split *s, int64_t *sums, size_t *bytes) {
 static bool needs_no_sums(const struct split *s) {
     const enum tare_exact_kernel kernel = kernel_of(s);
     if (kernel == TARE_EXACT_DENSE || kernel == TARE_EXACT_DEPTHWISE) return !s->run->consumer;
-    return s->requantize && tare_igemm_requantizes(tare_cpu_level());
+    return s->requantize && !s->requantize->real.is_passed && tare_igemm_requantizes(tare_cpu_level());
+}
+
+/* The requantization that the kernel may compute; NULL: none. */
+static const struct tare_requantize *requantize_for(const struct split *s) {
+    const struct tare_requantize *requantize = !s->run->consumer ? NULL : s->run->consumer->requantize;
+    const bool fits = requantize && requantize->columns == s->conv.out_channels &&
+                      (!requantize->real.is_passed || kernel_of(s) == TARE_EXACT_DIRECT);
+    return fits ? requantize : NULL;
 }
 
 static tare_status open_part(struct split *s, struct part *part, struct tare_arena *arena, size_t sums, size_t bytes) {
@@ -327,9 +345,8 @@ static tare_status make_parts(struct split *s, struct part *one, struct tare_are
 }
 
 tare_status tare_exact_split(struct tare_pool *threads, struct tare_arena *scratch, const struct tare_exact_run *run) {
-    const struct tare_requantize *requantize = !run->consumer ? NULL : run->consumer->requantize;
     struct split s = { .run = run, .conv = *run->conv, .lock = PTHREAD_MUTEX_INITIALIZER, .units = 1, .parts = 1 };
-    s.requantize = requantize && requantize->columns == run->conv->out_channels ? requantize : NULL;
+    s.requantize = requantize_for(&s);
     if (threads && tare_conv_rows(run->conv) > 0) choose_parts(&s, threads);
     struct part one;
     TARE_TRY(make_parts(&s, &one, scratch));

@@ -185,6 +185,38 @@ static void assert_range(const struct tare_value_range *range, const float *got,
     assert_memory_equal(&high, &expected_high, sizeof high);
 }
 
+/* What passes on blocks of floats: each element once, in order. */
+struct passed {
+    const float *expected, *stored;
+    int64_t next;
+};
+
+static void take_floats(void *arg, const float *floats, int64_t first, int64_t count) {
+    struct passed *passed = arg;
+    assert_int_equal(first, passed->next);
+    passed->next += count;
+    assert_ptr_equal(floats, passed->stored + first);
+    assert_memory_equal(floats, passed->expected + first, (size_t)count * sizeof *floats);
+}
+
+static void check_passed(const struct layer *l, enum tare_cpu_level level, int64_t out,
+                         const struct tare_requantize *requantize, const void *packed, int32_t *sums, void *scratch) {
+    const size_t bytes = (size_t)out * sizeof(float);
+    float *stored = guarded(bytes);
+    struct tare_requantize passes = *requantize;
+    struct passed passed = { requantize->real.floats, stored, 0 };
+    passes.real.floats = stored;
+    passes.real.is_passed = true;
+    passes.real.range = NULL;
+    const struct tare_conv_int_sink sink = {
+        .take = never, .take_floats = take_floats, .arg = &passed, .requantize = &passes
+    };
+    tare_conv_int_direct_at(level, &sink, &l->conv, l->input, tare_igemm_form_at(level), packed, sums, scratch);
+    assert_int_equal(passed.next, out);
+    assert_guard(stored, bytes);
+    tare_free(stored);
+}
+
 static void check_floats(const struct layer *l, enum tare_cpu_level level, int64_t out) {
     const enum tare_igemm_form form = tare_igemm_form_at(level);
     const size_t bytes = (size_t)out * sizeof(float);
@@ -212,6 +244,8 @@ static void check_floats(const struct layer *l, enum tare_cpu_level level, int64
     }
     if (requantize.real.range) assert_range(&range, got, out);
     assert_guard(got, bytes);
+    if (tare_igemm_requantizes(level)) check_passed(l, level, out, &requantize, packed, sums, scratch);
+    assert_guard(sums, (size_t)tare_conv_int_direct_sums(&l->conv) * 4);
     tare_free(packed), tare_free(sums), tare_free(scratch), tare_free(got), tare_free(addend), tare_free(bias);
 }
 
