@@ -26,6 +26,7 @@ import numpy as np  # noqa: E402
 from jax import export  # noqa: E402
 
 import program  # noqa: E402
+from known import KNOWN  # noqa: E402
 from results import FAILED, PASSED, SKIPPED, Finding, Results  # noqa: E402
 from zoo import exported_models  # noqa: E402
 from zoo.exported_models import Rows  # noqa: E402
@@ -210,7 +211,7 @@ class Exports:
 
 def main(path: Path, names: list[str]) -> int:
     started = time.monotonic()
-    results = Results({})
+    results = Results(KNOWN)
     with tempfile.TemporaryDirectory(prefix="tare-exports-", ignore_cleanup_errors=True) as folder:
         exports = Exports(Path(folder), results)
         for case in cases(Path(folder), names):
