@@ -166,6 +166,8 @@ static struct tare_compare_task task_of(const struct compare_options *options, c
                                        .spec_path = options->records.spec_path,
                                        .feedback = &options->records.feedback,
                                        .quiet = options->quiet,
+                                       .without_layers = !options->explain && !options->json && !options->report &&
+                                                         !options->node_data,
                                        .interrupted = &tare_interrupted };
 }
 

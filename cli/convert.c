@@ -243,6 +243,7 @@ static tare_status convert(struct tare_graph_model *model, struct tare_arena *ar
                                                                    .ops = tare_command_registry(),
                                                                    .log = &log,
                                                                    .quiet = options->quiet,
+                                                                   .without_layers = options->quiet,
                                                                    .interrupted = &tare_interrupted },
                                                      .step = advance,
                                                      .step_arg = progress };

@@ -142,6 +142,7 @@ static tare_status run(int argc, char *const *argv) {
                                                                   .ops = tare_command_registry(),
                                                                   .log = &log,
                                                                   .quiet = options.quiet,
+                                                                  .without_layers = options.quiet && !options.json,
                                                                   .interrupted = &tare_interrupted });
     print_result(&options, &quantized, status);
     TARE_CHECK(status);

@@ -264,6 +264,7 @@ static tare_status build(struct tare_auto_job *job) {
                                                    .ops = task->ops,
                                                    .log = task->build_log,
                                                    .quiet = true,
+                                                   .without_layers = true,
                                                    .interrupted = task->interrupted };
     struct tare_option_outcome outcome;
     struct tare_graph_model *model = NULL;

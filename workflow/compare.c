@@ -155,7 +155,7 @@ static tare_status explain(struct tare_compare_job *c, const struct tare_variant
     const struct tare_graph_model *prepared;
     const struct tare_signature *signature;
     struct tare_comparison *result = &c->result;
-    if (variant != tare_workflow_compare_first_quantizing(c)) return TARE_OK;
+    if (c->task->without_layers || variant != tare_workflow_compare_first_quantizing(c)) return TARE_OK;
     TARE_TRY(tare_explain(&result->explanations, &result->arena, report, c->evaluation.calibration, true));
     TARE_TRY(tare_variant_source_prepared(&prepared, &c->source));
     TARE_TRY(tare_pick_signature(&signature, prepared, c->options->signature));

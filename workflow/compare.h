@@ -28,6 +28,7 @@ struct tare_compare_task {
     const char *spec_path;                /* its file, for the commands of the rows; NULL: none */
     const struct tare_feedback *feedback; /* state between records; NULL: none */
     bool quiet;                           /* print no progress */
+    bool without_layers;                  /* the result needs neither explanations of layers nor the network */
     void (*on_progress)(void *arg, const char *label, int64_t done,
                         int64_t total); /* progress callback (base/progress.h); NULL: none */
     void *progress_arg;

@@ -250,7 +250,7 @@ static tare_status build(struct tare_quantized *out, struct tare_arena *arena, s
     if (!out->fastest.chip) TARE_TRY(tare_workflow_warn_of_slower(&out->report, arena, before, after));
     if (out->fastest.chip) TARE_TRY(tare_workflow_fastest_explain(&out->report, arena, &out->fastest));
     TARE_TRY(note_units(out, arena, task->request));
-    TARE_TRY(tare_explain(&out->layers, arena, &out->report, calibration, false));
+    if (!task->without_layers) TARE_TRY(tare_explain(&out->layers, arena, &out->report, calibration, false));
     if (task->request->allow_unquantized || out->fastest.n_float || !tare_quant_plan_quantizes(&plan)) return TARE_OK;
     const tare_status status = tare_workflow_quantize_check(&out->report);
     if (status != TARE_UNSUPPORTED) return status;

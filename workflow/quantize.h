@@ -40,6 +40,7 @@ struct tare_quantize_task {
     const struct tare_log *log;                  /* for warnings; NULL: none */
     bool checks_later;                           /* the request's data are also used after quantization */
     bool quiet;                                  /* print no progress */
+    bool without_layers;                         /* the result needs no explanations of layers */
     const volatile sig_atomic_t *interrupted;    /* NULL: never */
 };
 
@@ -47,8 +48,8 @@ struct tare_quantize_task {
 struct tare_quantized {
     struct tare_quant_plan plan; /* by which the model was built */
     struct tare_pass_count prepared[TARE_PIPELINE_STEPS];
-    struct tare_quant_report report; /* its warnings include one if the result is estimated slower */
-    struct tare_explanation_list layers;
+    struct tare_quant_report report;       /* its warnings include one if the result is estimated slower */
+    struct tare_explanation_list layers;   /* empty with task->without_layers */
     int64_t float_bytes, bytes;            /* of the weights, before and after */
     struct tare_autotune automatic;        /* with request->automatic; owned */
     struct tare_mixed_precision targeting; /* with a target; owned */
