@@ -47,7 +47,8 @@ static bool take_step(struct region *region, const struct tare_plan_uses *uses, 
     struct tare_pointwise_step *out = &region->program.steps[n];
     struct tare_step_stages stages;
     int main = 0;
-    if (n == TARE_POINTWISE_MOST || step->node->output_dtypes[0] != TARE_DT_FLOAT || step->n_inputs > 2) return false;
+    if (n == TARE_POINTWISE_MOST || step->n_inputs > 2 || step->n_outputs != 1) return false;
+    if (step->node->output_dtypes[0] != TARE_DT_FLOAT) return false;
     while (step->inputs[main] < 0 || value_of(region, step->inputs[main]) < 0)
         main++;
     if (!tare_plan_stages_of(&stages, step, main) || stages.n_codes != 1 || !tare_pointwise_has(stages.codes[0]))

@@ -469,8 +469,28 @@ static void fusion__activations_that_do_not_fit(void **state) {
     }
 }
 
+/* A step without outputs uses the argument. */
+static void fusion__activation_whose_argument_is_asserted(void **state) {
+    (void)state;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), y = conv(g, "Conv2D", "conv", x, 3);
+    struct tare_node *assertion = mini_node(g, "Assert", "assert", 2, mini_bool(g, "ok", true), y).node;
+    const struct tare_edge swish = mini_node(g, "Mul", "swish", 2, y, mini_node(g, "Sigmoid", "gate", 1, y));
+    struct tare_session *session = mini_session(model), *plain = mini_session(model);
+    struct tare_tensor value = random_tensor(tare_shape_make(4, (int64_t)1, (int64_t)6, (int64_t)7, (int64_t)C), 9);
+    struct tare_tensor got, expected;
+    mini_ok(tare_session_run(session, &x, &value, 1, &swish, &got, 1, &assertion, 1));
+    run(plain, x, swish, 1, &expected);
+    assert_same(&got, &expected);
+    tare_tensor_reset(&got), tare_tensor_reset(&expected), tare_tensor_reset(&value);
+    tare_session_free(session), tare_session_free(plain);
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fusion__activation_whose_argument_is_asserted),
         cmocka_unit_test(fusion__activations),
         cmocka_unit_test(fusion__activations_that_do_not_fit),
         cmocka_unit_test(fusion__convolutions_with_bias_and_relu),
