@@ -8,6 +8,20 @@
 
 /* ---- products ---- */
 
+/* The module's PrecisionConfig as a message, empty where it is the default: a TPU multiplies float32 in one pass of
+ * bfloat16 unless the operands ask for more. */
+static void set_precision(struct tare_lowering *l, struct tare_node *node) {
+    enum { PACKED_OPERANDS = 1 << 3 | 2, OPERANDS = 2, DEFAULT = 0 };
+    const struct tare_shlo_attr *config = tare_shlo_op_attr(l->op, "precision_config");
+    uint8_t bytes[2 + OPERANDS] = { PACKED_OPERANDS, OPERANDS };
+    bool asks = false;
+    for (size_t i = 0; config && config->n_items == OPERANDS && i < OPERANDS; i++) {
+        bytes[2 + i] = (uint8_t)config->items[i]->bits;
+        asks |= bytes[2 + i] != DEFAULT;
+    }
+    tare_lower_attr_bytes(l, node, "precision_config", bytes, asks ? sizeof bytes : 0);
+}
+
 struct dims {
     int64_t values[TARE_MAX_RANK];
     size_t count;
@@ -107,7 +121,7 @@ static void lower_contraction(struct tare_lowering *l, const struct dims all[4])
         inputs[i] = tare_lower_cast(l, inputs[i], TARE_DT_INT32);
     struct tare_node *node = tare_lower_begin(l, "XlaDotV2", inputs, 2);
     tare_lower_attr_bytes(l, node, "dimension_numbers", wire.bytes, wire.size);
-    tare_lower_attr_bytes(l, node, "precision_config", "", 0);
+    set_precision(l, node);
     tare_lower_attr_type(l, node, "preferred_element_type", logical ? TARE_DT_INT32 : out);
     const struct tare_edge product = tare_lower_end(l, node);
     tare_lower_set(l, logical ? tare_lower_binary(l, "NotEqual", product, tare_lower_scalar(l, TARE_DT_INT32, 0))
@@ -258,7 +272,7 @@ static void lower_xla_conv(struct tare_lowering *l, struct convolution *c) {
                                         tare_lower_scalar(l, TARE_DT_INT64, (double)c->feature_groups) };
     struct tare_node *node = tare_lower_begin(l, "XlaConvV2", inputs, 7);
     tare_lower_attr_bytes(l, node, "dimension_numbers", wire.bytes, wire.size);
-    tare_lower_attr_bytes(l, node, "precision_config", "", 0);
+    set_precision(l, node);
     tare_lower_attr_int(l, node, "batch_group_count", c->batch_groups);
     tare_lower_attr_type(l, node, "preferred_element_type", tare_lower_out_dtype(l, 0));
     tare_lower_set(l, tare_lower_end(l, node));

@@ -19,6 +19,15 @@ done
 "$helper" array flat.npy 'float[6] 1 2 3 1 2 3' || fail "array"
 expect 1 "a row of an array is a record: give the array the shape [N,3]" \
     "$tare" run "$modules/narrow_constants.jaxexport" --data flat.npy --quiet
+# The precision that a product asks for is kept, with its operands; the other product is bfloat16.
+"$tare" convert "$modules/asked_precision.jaxexport" precise --quiet --report precise.json >out 2>err || fail "convert asked_precision: $(cat err)"
+python3 - precise.json <<'PYTHON' || fail "products in float32: $(cat precise.json)"
+import json, sys
+configs = open("precise/saved_model.pb", "rb").read().split(b"precision_config")[1:]
+assert sum(b"\n\x02\x02\x02" in config[:12] for config in configs) == 1, configs
+(kept,) = [node["reason"] for node in json.load(open(sys.argv[1]))["float32"] if node["op"] == "XlaDotV2"]
+assert kept.startswith("is multiplied with a precision that the model asks for"), kept
+PYTHON
 # Of the branches for other platforms nothing is left: 3 calls with one product each.
 "$tare" convert "$modules/platform_branches.jaxexport" tpu --quiet >out 2>err ||
     fail "convert: $(cat err)"

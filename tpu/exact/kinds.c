@@ -437,6 +437,15 @@ static bool normalizes(const struct tare_exact_values *v, const struct tare_exac
            (fact_of(v, node->inputs[0])->wild || is_input(v, node->inputs[0]));
 }
 
+/* JAX's precision="highest": jax.image.resize asks for it, for example. */
+static bool asks_for_precision(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                               const struct tare_node *node) {
+    (void)v;
+    (void)view;
+    return has_flag(node, TARE_OP_PRODUCT) && tare_node_string(node, "precision_config", "")[0] &&
+           has_float_output(node);
+}
+
 /* ---- sums and constants ---- */
 
 static bool is_sum(const struct tare_exact_values *v, const struct tare_exact_view *view,
@@ -494,6 +503,7 @@ const struct tare_exact_kind tare_exact_kinds[] = {
     { "is an exponent", TARE_EXACT_ARITHMETIC, false, is_large_exponent },
     { "has a large mean", TARE_EXACT_ARITHMETIC, false, is_heavy },
     { "is a factor with a large mean", TARE_EXACT_ARITHMETIC, false, is_large_factor },
+    { "is multiplied with a precision that the model asks for", TARE_EXACT_ARITHMETIC, false, asks_for_precision },
     { "is normalized", TARE_EXACT_ARITHMETIC, false, normalizes },
     { "is computed from constants", TARE_EXACT_ARITHMETIC, false, is_constant_arithmetic },
     { "is a difference of related values", TARE_EXACT_LOCAL, false, differs_from_itself },

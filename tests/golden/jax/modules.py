@@ -85,6 +85,12 @@ def ops_of_xla(x):
     return jnp.concatenate([part.ravel().astype(jnp.float32) for part in parts])
 
 
+def asked_precision(x):
+    """Two products, of which one asks for more than the default, one pass of bfloat16 on a TPU."""
+    weights = jnp.arange(9, dtype=jnp.float32).reshape(3, 3)
+    return jnp.tanh(jnp.dot(x, weights, precision="highest")) @ weights[::-1]
+
+
 def named_layers(x):
     """Layers with the names of their modules, one of them in a loop."""
     weights = jnp.arange(12, dtype=jnp.float32).reshape(3, 4) / 4
@@ -100,7 +106,7 @@ def named_layers(x):
 
 
 OPEN = (loop_over_rows, matrix_of_any_size)
-for function in (narrow_constants, platform_branches, ops_of_xla, named_layers, *OPEN):
+for function in (narrow_constants, platform_branches, ops_of_xla, asked_precision, named_layers, *OPEN):
     shape = export.symbolic_shape("n") if function in OPEN else (3,)
     platforms = ("tpu",) if function is ops_of_xla else ("cpu", "tpu")  # on a CPU JAX calls LAPACK
     exported = export.export(jax.jit(function), platforms=platforms)(jax.ShapeDtypeStruct(shape, jnp.float32))
