@@ -25,11 +25,10 @@ import jax  # noqa: E402
 import numpy as np  # noqa: E402
 from jax import export  # noqa: E402
 
+import exported_models  # noqa: E402
 import program  # noqa: E402
-from known import KNOWN  # noqa: E402
+from exported_models import Rows  # noqa: E402
 from results import FAILED, PASSED, SKIPPED, Finding, Results  # noqa: E402
-from zoo import exported_models  # noqa: E402
-from zoo.exported_models import Rows  # noqa: E402
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -38,6 +37,12 @@ REAL = ("resnet8_cifar10", "mlperf-tiny-kws", "autoencoder_ad", "mobilenet_vww",
         "vespa-mnist", "vespa-batchnorm", "rust-keras-single")
 BATCH, JUDGED = 2, 2      # examples in one call; calls that are compared
 AMPLIFYING = {"basic-pitch": 16}       # times as many ulps: logarithms of spectra with small values
+
+# Differences that are known; one that passes is a failure.
+KNOWN = {
+    "mcunet export/fp8_dynamic values": "steps of 1/8 through 52 layers on random images: differences of an ulp end 19 % apart",
+    "basic-pitch export/int8_dynamic values": "4.3 % of the largest magnitude, the bound is 4 % (logarithms of spectra)",
+}
 
 
 @dataclass(frozen=True)
