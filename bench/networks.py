@@ -104,7 +104,8 @@ def write(folder, name):
     import tensorflow as tf
 
     keras.utils.set_random_seed(1)
-    model = keras.Model(*BUILT[name](keras)) if name in BUILT else getattr(keras.applications, name)(weights=None)
+    size = {"input_shape": (224, 224, 3)} if name.startswith("MobileNetV3") else {}  # the only ones of any size by default
+    model = keras.Model(*BUILT[name](keras)) if name in BUILT else getattr(keras.applications, name)(weights=None, **size)
     records = np.random.default_rng(1).random((RECORDS, *model.input_shape[1:]), "float32") - 0.5
     model.export(folder / "saved", verbose=False)
     np.save(folder / "records.npy", records)
