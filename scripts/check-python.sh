@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # check-python.sh FILE.whl|FILE.deb [PYTHON…]: unpacks the Python package without installing it, checks what the extension module is linked
-# with, and runs the tutorial and an installation by pip with it. Prints what is wrong and exits with 1.
+# with, and runs the tutorial, and installs it by pip: the tutorial there, and for each further PYTHON the tests of forms of data and of
+# types. Prints what is wrong and exits with 1.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 package=$(realpath "${1:?usage: scripts/check-python.sh FILE [PYTHON…]}")
@@ -53,6 +54,13 @@ if [ "${package##*.}" = whl ]; then
         grep -q "^tare [0-9]" "$work/out" || wrong "$version: the command prints $(head -1 "$work/out")"
         grep -qE '^9[0-9.]+% correct' "$work/out" || wrong "$version: the tutorial prints $(cat "$work/out")"
         [ -s "$work/env/share/man/man1/tare.1.gz" ] || wrong "$version: has no manual page"
+        if [ -z "$options" ]; then # the forms of data, and types; with PyPI
+            "$work/env/bin/pip" install --quiet pandas mypy 2>"$work/err" || wrong "$version: pip fails: $(tail -1 "$work/err")"
+            for test in forms types; do
+                (cd "$work/there" && "$work/env/bin/python" -B "$root/python/tests/run.py" "$root/python/tests/test_$test.py") >"$work/out" 2>&1 ||
+                    wrong "$version: test_$test.py: $(tail -3 "$work/out")"
+            done
+        fi
         "$work/env/bin/pip" uninstall --quiet --yes tare-quant
         [ -z "$(find "$work/env" -name 'tare*')" ] || wrong "leaves $(find "$work/env" -name 'tare*') behind"
         echo "$("$version" --version): works"

@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import sys
 import tempfile
 import unittest
 import warnings
@@ -11,6 +12,9 @@ import numpy as np
 import tare
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = pathlib.Path(tare.__file__).resolve().parent
+INSTALLED = PACKAGE.parent.name == "site-packages"  # else in a build folder, beside whose package the program lies
+PROGRAM = pathlib.Path(sys.executable).parent / "tare" if INSTALLED else PACKAGE.parents[1] / "tare"
 GLYPHS = ROOT / "examples" / "glyphs"
 CALIBRATION, EVALUATION = GLYPHS / "calibration.tfrecord.gz", GLYPHS / "eval.tfrecord.gz"
 

@@ -11,7 +11,7 @@ import unittest
 import warnings
 
 import numpy as np
-from support import CALIBRATION, GLYPHS, Case, samples
+from support import CALIBRATION, GLYPHS, PROGRAM, Case, samples
 
 import tare
 from tare._data import records_of
@@ -21,7 +21,6 @@ try:
 except ImportError:
     pandas = None
 
-PROGRAM = pathlib.Path(tare.__file__).parents[2] / "tare"
 
 
 def statistics(calibration):

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import os
-import pathlib
 import pickle
 import re
 import runpy
@@ -11,17 +10,15 @@ import subprocess
 import sys
 
 import numpy as np
-from support import CALIBRATION, EVALUATION, GLYPHS, ROOT, Case, samples
+from support import CALIBRATION, EVALUATION, GLYPHS, PACKAGE, PROGRAM, ROOT, Case, samples
 
 import tare
 
-PROGRAM = pathlib.Path(tare.__file__).parents[2] / "tare"
 CLUSTER = ROOT / "examples" / "cluster"
 
 
 def environment(**more):
-    folder = str(pathlib.Path(tare.__file__).parents[1])
-    return {**os.environ, "PYTHONPATH": folder, "TARE": str(PROGRAM), "RAY_USAGE_STATS_ENABLED": "0", **more}
+    return {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "TARE": str(PROGRAM), "RAY_USAGE_STATS_ENABLED": "0", **more}
 
 
 class Parts(Case):

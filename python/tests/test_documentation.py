@@ -11,11 +11,10 @@ import unittest
 import warnings
 
 import numpy as np
-from support import GLYPHS, ROOT, evaluation, samples
+from support import GLYPHS, PACKAGE, ROOT, evaluation, samples
 
 import tare
 
-PACKAGE = pathlib.Path(tare.__file__).parent
 
 
 def public(scope=tare):

@@ -1,7 +1,6 @@
 """What only a process of its own shows: Ctrl-C, memory over many records, and what remains after the interpreter ends."""
 
 import os
-import pathlib
 import signal
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import textwrap
 import time
 import unittest
 
-from support import GLYPHS
+from support import GLYPHS, PACKAGE
 
 import tare
 
@@ -27,7 +26,7 @@ def peak():
 
 
 def start(code, **arguments):
-    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(tare.__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
     return subprocess.Popen([sys.executable, "-c", HEAD + textwrap.dedent(code)], stdout=subprocess.PIPE, text=True,
                             stderr=subprocess.PIPE, env={**environment, **arguments})  # fmt: skip
 

@@ -11,15 +11,12 @@ import tempfile
 import typing
 import unittest
 
-import numpy as np
-from support import ROOT, Case, evaluation, samples
+from support import INSTALLED, PACKAGE, PROGRAM, Case, evaluation, samples
 
 import tare
 from tare import _native, _types
 from tare._options import option_text
 
-PACKAGE = pathlib.Path(tare.__file__).parent
-PROGRAM = PACKAGE.parents[1] / "tare"
 #: Named parameters, and options with another name or none in Python.
 NAMED = {
     "quantize": {"method", "calibration", "algorithm", "granularity", "bits", "passes", "recipe"},
@@ -263,7 +260,8 @@ class Checkers(unittest.TestCase):
             if module == "mypy" and tuple(map(int, mypy_version().split(".")[:2])) < (1, 7):
                 arguments = (*arguments, "--enable-incomplete-feature=Unpack")
             command = [sys.executable, "-m", module, *arguments, str(program)]
-            found = subprocess.run(command, cwd=PACKAGE.parent, capture_output=True, text=True, env={**os.environ, "MYPY_CACHE_DIR": folder}).stdout
+            where = folder if INSTALLED else PACKAGE.parent
+            found = subprocess.run(command, cwd=where, capture_output=True, text=True, env={**os.environ, "MYPY_CACHE_DIR": folder}).stdout
         lines = {int(line) for line in re.findall(r"user\.py:(\d+):.*\berror\b", found)}
         first = 3 + len(CORRECT)
         self.assertEqual(lines, set(range(first, first + len(MISTAKES))), found)
