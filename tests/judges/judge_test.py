@@ -5,9 +5,11 @@ import ast
 import contextlib
 import fnmatch
 import io
+import subprocess
 import tempfile
 import textwrap
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import judge
@@ -18,7 +20,7 @@ from steps import STEPS_OF_A_MODEL
 
 HERE = Path(__file__).parent
 ZOO = sorted(path for path in (HERE / "zoo").glob("*.py") if path.stem not in ("__init__", "saving"))
-CHECKS = {"tare", "validate", "load", "load-v1", "cli", "functions", "values", "placed", "v5e", "v6e", "weights", "numbers", "outputs"}
+CHECKS = {"tare", "validate", "load", "load-v1", "cli", "functions", "values", "placed", "v5e", "v6e", "compiler", "weights", "numbers", "outputs"}
 
 
 def rows(path: Path) -> dict[str, dict[str, ast.expr]]:
@@ -106,6 +108,30 @@ class Processes(unittest.TestCase):
         self.assertTrue(found.failed)
         self.assertIn("remove it from known.py", lines.getvalue())
         self.assertTrue(found.table().endswith("0 passed, 1 failed, 1 skipped"))
+
+
+class Compiler(unittest.TestCase):
+    """A TPU compiler that ends the process."""
+
+    def test_the_modules_after_one_that_ends_it__are_compiled(self) -> None:
+        begun = []
+
+        def run(command: list[str], **_: object) -> subprocess.CompletedProcess:
+            journal, skip = results.Journal(Path(command[-2])), int(command[-1])
+            begun.append(skip)
+            for name in ["a@s@1", "b@s@1", "c@s@1"][skip:]:
+                journal.mark("module", name)
+                if name.startswith("b"):
+                    return subprocess.CompletedProcess(command, 139, "", "*** SIGSEGV STACK OVERFLOW")
+                journal.add(name[0], "s", "v5e", results.PASSED)
+            return subprocess.CompletedProcess(command, 0, "", "")
+
+        found = results.Results({})
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("judge.subprocess.run", run):
+            judge.Judges("tpu", [], found, Path(folder), False).tpu_compiler()
+        self.assertEqual(begun, [0, 2])
+        self.assertEqual([(one.model, one.status) for one in found.findings],
+                         [("a", results.PASSED), ("b", results.SKIPPED), ("c", results.PASSED)])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""tpu_compiler.py FOLDER JOURNAL: compiles the modules of a folder by Google's compiler for TPUs (libtpu), without a TPU.
+"""tpu_compiler.py FOLDER JOURNAL [SKIP]: compiles the modules of a folder by Google's compiler for TPUs (libtpu), without a TPU.
 
 Files are MODEL@STEP@NUMBER.hlo, an HloProto of XLA before its optimizations, or .mlirbc, a portable artifact of StableHLO. Each must
 compile for every chip of CHIPS (artifacts: of ARTIFACT_CHIPS), and the convolutions of int8, int4 and float8 must be convolutions of
-these types for the matrix unit afterwards; the compiler may compute small matrix products elsewhere."""
+these types for the matrix unit afterwards; the compiler may compute small matrix products elsewhere.
+
+The mark "module" is set before each; a process that the compiler ends is followed by one that skips those SKIP modules."""
 from __future__ import annotations
 
 import hashlib
@@ -113,11 +115,12 @@ def judge(path: Path, journal: Journal, compile_once: Compiler) -> None:
                     f"products that do not reach the matrix unit in their types: {dict(missing)} of {dict(expected)}" if missing else "")
 
 
-def main(folder: Path, journal: Journal) -> None:
+def main(folder: Path, journal: Journal, skip: int) -> None:
     compile_once = Compiler()
-    for path in sorted([*folder.glob("*.hlo"), *folder.glob("*.mlirbc")]):
+    for path in sorted([*folder.glob("*.hlo"), *folder.glob("*.mlirbc")])[skip:]:
+        journal.mark("module", path.stem)
         judge(path, journal, compile_once)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Journal(Path(sys.argv[2])))
+    main(Path(sys.argv[1]), Journal(Path(sys.argv[2])), int(sys.argv[3]) if len(sys.argv) > 3 else 0)
