@@ -34,12 +34,31 @@ static bool reads_by_another(const struct tare_quant_layer *layers, const struct
     return false;
 }
 
+static bool has_loop_with(const struct tare_graph *graph, const struct tare_graph *body) {
+    static const char *const loops[] = { "StatelessWhile", "While", NULL };
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        if (tare_op_is_one_of(graph->nodes[i]->op, loops) && tare_node_function(graph->nodes[i], "body") == body)
+            return true;
+    return false;
+}
+
+/* The number of an entry is that of an iteration only there; elsewhere a request chooses it, and some entries have seen
+ * few samples, or none. */
+static bool is_loop_body(const struct tare_graph *graph) {
+    const struct tare_graph_model *model = graph->model;
+    bool is_body = has_loop_with(model->main, graph);
+    for (size_t i = 0; i < model->n_functions && !is_body; i++)
+        is_body = has_loop_with(model->functions[i], graph);
+    return is_body;
+}
+
 void tare_quant_find_loop(struct tare_quant_layer *layers, size_t count) {
     struct tare_quant_selection *first = NULL;
     struct tare_observed_counter counter;
     for (size_t i = 0; i < count && !first; i++)
         if (layers[i].selection && tare_quant_find_counter(&counter, layers[i].selection)) first = layers[i].selection;
-    for (size_t i = 0; i < count && first; i++) {
+    if (!first || !is_loop_body(layers[0].op->graph)) return;
+    for (size_t i = 0; i < count; i++) {
         struct tare_quant_layer *layer = &layers[i];
         if (layer->kind == TARE_KIND_GATHER || layer->refused) continue;
         layer->loop = layer->selection ? layer->selection : first;

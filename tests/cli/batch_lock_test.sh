@@ -6,7 +6,6 @@ mkdir "$work/models"
 cp -r "$glyphs/saved_model" "$work/models/glyphs"
 cd "$work" || exit 1
 batch() { "$tare" batch models --methods weight_only --output-dir out --state "state$1" --jobs 1 --retries 0 --quiet "${@:2}" >"out$1.txt" 2>"err$1.txt"; }
-hash_of() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum); }
 batch 0 || fail "one batch: $(cat err0.txt)"
 want=$(hash_of out/glyphs-weight_only)
 [ -z "$(find out -name '.*')" ] || fail "left behind: $(find out -name '.*')"

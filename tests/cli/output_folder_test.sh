@@ -4,7 +4,6 @@ set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 model=$glyphs/saved_model
 quantize() { "$tare" quantize "$1" "$2" --method weight_only --quiet "${@:3}"; }
-hash_of() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum); }
 entries() { find "$1" -mindepth 1 -maxdepth 1 | wc -l; }
 
 # the output is the input, contains it or is inside it: refused, with --overwrite too, through links too

@@ -7,7 +7,6 @@ rename_fault=$TARE_BUILD_DIR/tests/faults/rename.so
 model=$glyphs/saved_model
 data=$glyphs/calibration.tfrecord.gz
 cd "$work" || exit 1
-hash_of() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum); }
 hidden() { find "$1" -mindepth 1 -name '.*'; }
 "$tare" calibrate "$model" --data "$data" -o shared.calib --quiet --limit 8 || fail "calibrate"
 for i in 0 1; do "$tare" calibrate "$model" --data "$data" -o part$i.calib --shard $i/2 --quiet || fail "shard $i"; done

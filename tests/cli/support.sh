@@ -62,6 +62,9 @@ processes_end() {
     fail "processes of '$1' go on"
 }
 
+# hash_of FOLDER: of its files, but for the one that depends on the place of the folder: the path of the model it was made from.
+hash_of() { (cd "$1" && find . -type f ! -name tare_made_from -print0 | sort -z | xargs -0 sha256sum | sha256sum); }
+
 finish() {
     if [ "$failures" -eq 0 ]; then echo "1 passed, 0 failed"; else echo "0 passed, $failures failed"; exit 1; fi
 }

@@ -324,10 +324,20 @@ static void counters_of_loops__are_observed(void **state) {
     assert_string_equal(list.counters[0].counter.terms[0].arg->name, "i");
     assert_string_equal(list.counters[0].edge.node->name, "v");
     close_fixture(&f);
-    open_fixture(&f, by_row);
-    mini_ok(tare_quant_observed_edges(&list, &f.arena, f.model));
-    assert_int_equal(list.n_counters, 0);
-    close_fixture(&f);
+}
+
+/* A request chooses: the samples say nothing of the entries that they do not choose. */
+static void choices_outside_of_loops__have_one_range(void **state) {
+    static const maker makers[] = { by_row, by_slice, by_shrinking };
+    struct tare_edge_list list;
+    struct fixture f;
+    (void)state;
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
+        open_fixture(&f, makers[i]);
+        mini_ok(tare_quant_observed_edges(&list, &f.arena, f.model));
+        assert_int_equal(list.n_counters, 0);
+        close_fixture(&f);
+    }
 }
 
 /* ---- what is no stack of weights ---- */
@@ -395,6 +405,7 @@ int main(void) {
         cmocka_unit_test(layers_of_a_loop__have_scales_per_iteration),
         cmocka_unit_test(iterations__have_ranges_of_their_own),
         cmocka_unit_test(counters_of_loops__are_observed),
+        cmocka_unit_test(choices_outside_of_loops__have_one_range),
         cmocka_unit_test(entries_that_are_vectors__stay_a_table),
         cmocka_unit_test(entries_with_other_uses__are_also_a_table),
         cmocka_unit_test(other_op_sets__leave_it_float),
