@@ -73,18 +73,19 @@ static void put_type(struct bytes *node, const char *key, int dtype) {
     put_entry(node, NODE_ATTR, key, &value);
 }
 
-static void put_shape(struct bytes *out, unsigned field) {
+/* Rows of 768 elements, or a scalar. */
+static void put_shape(struct bytes *out, unsigned field, int is_scalar) {
     static struct bytes shape, dim;
-    put_number(&dim, 1, ~0ull);
-    put_message(&shape, 2, &dim);
-    put_number(&dim, 1, 768);
-    put_message(&shape, 2, &dim);
+    for (int i = 0; i < 2 && !is_scalar; i++) {
+        put_number(&dim, 1, i ? 768 : ~0ull);
+        put_message(&shape, 2, &dim);
+    }
     put_message(out, field, &shape);
 }
 
-static void put_output_shapes(struct bytes *node) {
+static void put_output_shapes(struct bytes *node, int is_scalar) {
     static struct bytes list, value;
-    put_shape(&list, 7);
+    put_shape(&list, 7, is_scalar);
     put_message(&value, 1, &list);
     put_entry(node, NODE_ATTR, "_output_shapes", &value);
 }
@@ -124,7 +125,7 @@ static void put_node(struct bytes *out, unsigned field, size_t i, const char *fi
         put_text(&node, NODE_INPUT, input);
     }
     put_type(&node, constant ? "dtype" : "T", FLOAT);
-    if (is_long) put_output_shapes(&node);
+    if (is_long) put_output_shapes(&node, constant);
     if (constant) put_scalar(&node, (unsigned)(i % 1000));
     put_message(out, field, &node);
 }
@@ -224,7 +225,7 @@ static void put_tensor_info(struct bytes *signature, unsigned field, const char 
     static struct bytes info;
     put_text(&info, 1, name);
     put_number(&info, 2, FLOAT);
-    put_shape(&info, 3);
+    put_shape(&info, 3, 0);
     put_entry(signature, field, key, &info);
 }
 
