@@ -175,6 +175,72 @@ static tare_status emit_band_part(struct tare_emit *emit, const struct tare_node
     return tare_emit_set(emit, node, 0, result);
 }
 
+/* The index of the diagonal is an input of the ops' later versions; here it is the main one. */
+static tare_status check_main_diagonal(struct tare_emit *emit, const struct tare_node *node, size_t k) {
+    int64_t index[TARE_MAX_RANK];
+    size_t count;
+    if (node->n_inputs <= k) return TARE_OK;
+    TARE_TRY(tare_emit_in_ints(index, &count, emit, node, k));
+    for (size_t i = 0; i < count; i++)
+        if (index[i] != 0) return TARE_FAIL(TARE_UNSUPPORTED, "a diagonal besides the main one");
+    return TARE_OK;
+}
+
+static tare_build_value is_diagonal(struct tare_emit *emit, const struct tare_shape *shape) {
+    const tare_build_value zero = tare_build_splat(B, TARE_DT_INT32, shape, 0);
+    return tare_build_compare(B, "EQ", diagonals(emit, shape, TARE_DT_INT32), zero);
+}
+
+/* x (NULL: zeros) with its diagonal replaced by a vector, which is an input. */
+static tare_status emit_with_diagonal(struct tare_emit *emit, const struct tare_node *node, tare_build_value x,
+                                      size_t k) {
+    const struct tare_shape shape = tare_emit_out_shape(emit, node, 0);
+    const int64_t rows = shape.dims[shape.rank - 2];
+    int dims[TARE_MAX_RANK];
+    for (int i = 0; i < shape.rank; i++)
+        dims[i] = i;
+    const tare_build_value diagonal = resized(emit, tare_emit_in(emit, node, k), &rows, 1);
+    const tare_build_value spread = tare_build_spread(B, diagonal, &shape, dims);
+    if (!x) x = zeros_like(emit, spread);
+    return tare_emit_set(emit, node, 0, tare_build_select(B, is_diagonal(emit, &shape), spread, x));
+}
+
+static tare_status emit_diagonal_matrix(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
+    (void)arg;
+    TARE_TRY(check_main_diagonal(emit, node, 1));
+    const struct tare_shape shape = tare_emit_out_shape(emit, node, 0);
+    tare_build_value rest = NULL;
+    if (node->n_inputs > 4) rest = tare_build_broadcast(B, tare_emit_in(emit, node, 4), &shape);
+    return emit_with_diagonal(emit, node, rest, 0);
+}
+
+static tare_status emit_set_diagonal(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
+    (void)arg;
+    TARE_TRY(check_main_diagonal(emit, node, 2));
+    return emit_with_diagonal(emit, node, tare_emit_in(emit, node, 0), 1);
+}
+
+/* The sum of each row without what is beside the diagonal; x + -0 is x. */
+static tare_status emit_diagonal(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
+    const struct tare_shape out = tare_emit_out_shape(emit, node, 0);
+    struct tare_shape shape = tare_emit_in_shape(emit, node, 0);
+    const int dtype = tare_emit_out_dtype(node, 0);
+    const double nothing = tare_dtype_is_floating(dtype) ? -0.0 : 0;
+    int64_t first[TARE_MAX_RANK] = { 0 }, stride[TARE_MAX_RANK];
+    (void)arg;
+    TARE_TRY(check_main_diagonal(emit, node, 1));
+    const int64_t columns = shape.rank - 1;
+    shape.dims[shape.rank - 2] = out.dims[out.rank - 1];
+    for (int i = 0; i < shape.rank; i++)
+        stride[i] = 1;
+    const tare_build_value x = tare_build_slice(B, tare_emit_in(emit, node, 0), first, shape.dims, stride);
+    const tare_build_value rest = tare_build_splat(B, dtype, &shape, nothing);
+    const tare_build_value kept = tare_build_select(B, is_diagonal(emit, &shape), x, rest);
+    const tare_build_value initial = tare_build_scalar(B, dtype, nothing);
+    const char *op = dtype == TARE_DT_BOOL ? "or" : "add";
+    return tare_emit_set(emit, node, 0, tare_build_reduce(B, op, kept, initial, &columns, 1));
+}
+
 const struct tare_emit_row tare_emit_algebra[] = {
     { "Bitcast", emit_named, "bitcast_convert" },
     { "PopulationCount", emit_population_count, NULL },
@@ -200,5 +266,14 @@ const struct tare_emit_row tare_emit_algebra[] = {
     { "MatrixTriangularSolve", emit_triangular_solve, NULL },
     { "BatchMatrixBandPart", emit_band_part, NULL },
     { "MatrixBandPart", emit_band_part, NULL },
+    { "MatrixDiag", emit_diagonal_matrix, NULL },
+    { "MatrixDiagV2", emit_diagonal_matrix, NULL },
+    { "MatrixDiagV3", emit_diagonal_matrix, NULL },
+    { "MatrixDiagPart", emit_diagonal, NULL },
+    { "MatrixDiagPartV2", emit_diagonal, NULL },
+    { "MatrixDiagPartV3", emit_diagonal, NULL },
+    { "MatrixSetDiag", emit_set_diagonal, NULL },
+    { "MatrixSetDiagV2", emit_set_diagonal, NULL },
+    { "MatrixSetDiagV3", emit_set_diagonal, NULL },
     { 0 },
 };
