@@ -1,9 +1,11 @@
 /* tare auto: calibrates, compares, decides, builds, verifies and reports (workflow/auto.h). */
 #include "base/strbuf.h"
 #include "cli/command.h"
+#include "cli/hint.h"
 #include "cli/log.h"
 #include "cli/output_check.h"
 #include "cli/plugins.h"
+#include "eval/verdict.h"
 #include "workflow/auto.h"
 
 #include <stdio.h>
@@ -57,6 +59,7 @@ static tare_status print_comparison(void *arg, struct tare_compare_job *c) {
     tare_comparison_table(&text, &c->result);
     if (c->failure == TARE_OK) tare_workflow_autotune_table(&text, &c->automatic);
     tare_comparison_verdict(&text, &c->result);
+    if (!tare_verdict_of(&c->result).row) tare_hint_put_next(&text, c->result.next);
     tare_strbuf_print(&text, stdout);
     tare_strbuf_free(&text);
     return TARE_OK;

@@ -135,10 +135,7 @@ static void print_tables(struct tare_strbuf *text, const struct tare_compare_job
         tare_explanations_table(text, &c->result.explanations, c->result.text_width);
     }
     print_verdict(text, &c->result);
-    if (!c->result.next) return;
-    tare_strbuf_puts(text, "next: ");
-    tare_hint_put_command(text, c->result.next);
-    tare_strbuf_putc(text, '\n');
+    tare_hint_put_next(text, c->result.next);
 }
 
 static tare_status print_result(const struct tare_compare_job *c, const struct compare_options *options) {

@@ -56,6 +56,13 @@ void tare_hint_put_command(struct tare_strbuf *out, const char *command) {
     tare_strbuf_puts(out, names_program ? command + strlen("tare") : command);
 }
 
+void tare_hint_put_next(struct tare_strbuf *out, const char *command) {
+    if (!command) return;
+    tare_strbuf_puts(out, "next: ");
+    tare_hint_put_command(out, command);
+    tare_strbuf_putc(out, '\n');
+}
+
 /* ---- notes ---- */
 
 static void put_word(struct tare_strbuf *out, const char *word) {

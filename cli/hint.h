@@ -9,6 +9,8 @@
 void tare_hint_put_program(struct tare_strbuf *out);
 /* A command line that begins with "tare", as results contain them, for this program. */
 void tare_hint_put_command(struct tare_strbuf *out, const char *command);
+/* The line "next: tare …" of a result; none for NULL. */
+void tare_hint_put_next(struct tare_strbuf *out, const char *command);
 
 /* Logs the note "next: tare …". The words of the command after the program follow as texts, quoted for the shell where
  * necessary, and end with NULL; placeholders for what the program does not know are in capitals: "EVAL.tfrecord". */

@@ -304,6 +304,24 @@ static void put_none(struct tare_strbuf *out, const struct tare_comparison *c, c
     }
 }
 
+const char *tare_verdict_remedy(const struct tare_verdict *v) {
+    switch (v->reason) {
+    case TARE_VERDICT_GUESS:
+        return "check labels and the scale of the inputs";
+    case TARE_VERDICT_UNBALANCED:
+        return "compare by --metric auc";
+    case TARE_VERDICT_CONSTANT:
+        return "give records whose outputs differ";
+    case TARE_VERDICT_NONE_SMALLER:
+        return "'tare inspect' shows what can be quantized";
+    case TARE_VERDICT_UNDECIDED:
+        if (v->tested) return "give more labelled records with --eval, or a larger --margin";
+        return "'tare quantize --min-sqnr' keeps layers in higher precision";
+    default:
+        return "'tare quantize --max-drop' keeps layers in higher precision; or give a larger --margin";
+    }
+}
+
 /* ---- given models ---- */
 
 static size_t count_given(const struct tare_comparison *c) {

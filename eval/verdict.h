@@ -42,6 +42,8 @@ struct tare_verdict tare_verdict_of(const struct tare_comparison *comparison);
 double tare_verdict_margin(const struct tare_comparison *comparison);
 /* Whether a model is recommended or every given model (row->path) keeps up with float. */
 bool tare_verdict_is_good(const struct tare_comparison *comparison);
+/* What to do where no model is recommended and there is no target: a phrase. */
+const char *tare_verdict_remedy(const struct tare_verdict *verdict);
 /* The outcome for each given model, then the recommendation with its reason, as sentences without a line break and
  * without the last full stop. */
 void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *comparison);

@@ -19,10 +19,8 @@
 static const double MOST_DAMPING = 1000;
 
 static bool corrects_means(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
-    const struct tare_quant_pass *const *passes = work->plan->passes;
-    for (size_t i = 0; passes && passes[i]; i++)
-        if (passes[i]->run == tare_quant_pass_bias_correction.run) return layer->kind != TARE_KIND_GATHER;
-    return false;
+    return layer->kind != TARE_KIND_GATHER &&
+           tare_quant_passes_have(work->plan->passes, &tare_quant_pass_bias_correction);
 }
 
 /* Layers with the same integers (tare_quant_same_integers) whose inputs have a Hessian: the total error of the

@@ -54,6 +54,8 @@ tare_status tare_quant_passes_parse(const struct tare_quant_pass *const **out, s
  * from the defaults: "gptq:damp=0.1,bias_correction". */
 struct tare_strbuf;
 void tare_quant_passes_print(struct tare_strbuf *out, const struct tare_quant_pass *const *passes, char separator);
+/* True if the list (NULL: empty) contains the pass, with any parameters. */
+bool tare_quant_passes_have(const struct tare_quant_pass *const *passes, const struct tare_quant_pass *pass);
 /* True if a pass in the list (NULL: empty) requires per-channel statistics; Hessians. */
 bool tare_quant_passes_need_channels(const struct tare_quant_pass *const *passes);
 bool tare_quant_passes_need_hessians(const struct tare_quant_pass *const *passes);

@@ -144,6 +144,12 @@ void tare_quant_passes_print(struct tare_strbuf *out, const struct tare_quant_pa
     }
 }
 
+bool tare_quant_passes_have(const struct tare_quant_pass *const *passes, const struct tare_quant_pass *pass) {
+    for (size_t i = 0; passes && passes[i]; i++)
+        if (passes[i]->run == pass->run) return true;
+    return false;
+}
+
 bool tare_quant_passes_need_channels(const struct tare_quant_pass *const *passes) {
     for (size_t i = 0; passes && passes[i]; i++)
         if (passes[i]->needs_channels) return true;

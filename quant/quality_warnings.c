@@ -8,6 +8,7 @@
 #include "calib/algorithm.h"
 #include "calib/range_error.h"
 #include "quant/fake_quant.h"
+#include "quant/pass.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -153,13 +154,18 @@ tare_status tare_quant_warn_of_ranges(struct tare_quant_work *work) {
 /* The option that raises the SQNR of the weight most cheaply. */
 static const char *remedy(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
     const struct tare_quant_setting *setting = &layer->setting;
+    const struct tare_quant_pass *const *passes = work->plan->passes;
     if (setting->granularity == TARE_PER_TENSOR && work->plan->op_set != TARE_OP_SET_XLA)
         return "use --op-set xla, which has one scale per channel";
     if (setting->granularity == TARE_PER_TENSOR) return "use --granularity per_channel";
     if (setting->bits == 4 && setting->granularity == TARE_PER_CHANNEL && setting->method->takes_blocks)
         return "use --granularity per_block:32, or --bits 8";
     if (setting->format == TARE_FORMAT_E5M2) return "use --format fp8_e4m3";
-    if (setting->bits == 4) return "use --passes gptq, or bits=8 in a recipe rule for the layer";
+    if (setting->bits == 4)
+        return tare_quant_passes_have(passes, &tare_quant_pass_gptq)
+                   ? "use bits=8 in a recipe rule for the layer"
+                   : "use --passes gptq, or bits=8 in a recipe rule for the layer";
+    if (tare_quant_passes_have(passes, &tare_quant_pass_weight_clipping)) return "leave it in float with a recipe rule";
     return "leave it in float with a recipe rule, or use --passes weight_clipping";
 }
 

@@ -51,6 +51,8 @@ static struct tare_compare_task compare_task(const struct tare_auto_job *job) {
                                        .spec = job->request->records.spec,
                                        .spec_path = job->request->records.spec_path,
                                        .feedback = &job->request->records.feedback,
+                                       .output = task->output,
+                                       .tpu = job->request->tpu,
                                        .quiet = task->quiet,
                                        .on_progress = task->on_progress,
                                        .progress_arg = task->progress_arg,
@@ -121,11 +123,13 @@ static tare_status report(const struct tare_auto_job *job, struct tare_compare_j
 
 /* Decides what is to be built. A model that failed is listed in the report; the others may still be built. */
 static tare_status decide(struct tare_auto_job *job, const struct tare_compare_job *c) {
-    const struct tare_comparison_row *row = tare_verdict_of(&c->result).row;
+    const struct tare_verdict verdict = tare_verdict_of(&c->result);
+    const struct tare_comparison_row *row = verdict.row;
     if (!row || c->failure == TARE_INTERRUPTED || c->failure == TARE_NO_MEMORY)
         TARE_TRY(tare_workflow_compare_failure(c));
     if (!row)
-        return TARE_FAIL(TARE_NOT_FOUND, "no model is recommended, so that nothing is written (see %s)", job->report);
+        return TARE_FAIL(TARE_NOT_FOUND, "no model is recommended, so that nothing is written: %s (see %s)",
+                         tare_verdict_remedy(&verdict), job->report);
     job->plan = row->plan ? tare_arena_strdup(&job->arena, row->plan) : NULL;
     job->answers = tare_arena_strdup(&job->arena, row->answers);
     job->uses_samples = row->plan && strstr(row->quantize ? row->quantize : row->convert, " --data ");

@@ -27,6 +27,8 @@ struct tare_compare_task {
     const struct tare_dataset_spec *spec; /* maps records to inputs; NULL: records are samples */
     const char *spec_path;                /* its file, for the commands of the rows; NULL: none */
     const struct tare_feedback *feedback; /* state between records; NULL: none */
+    const char *output;                   /* of `tare auto`, which has the comparison as a step; NULL: none */
+    bool tpu;                             /* likewise: converts */
     bool quiet;                           /* print no progress */
     bool without_layers;                  /* the result needs neither explanations of layers nor the network */
     void (*on_progress)(void *arg, const char *label, int64_t done,

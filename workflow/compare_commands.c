@@ -34,7 +34,8 @@ static void begin(struct tare_strbuf *out, const struct tare_compare_job *c, con
 
 static void begin_output(struct tare_strbuf *out, const struct tare_compare_job *c, const char *command) {
     begin(out, c, command);
-    tare_strbuf_puts(out, " OUT");
+    tare_strbuf_putc(out, ' ');
+    tare_strbuf_shell_word(out, c->task->output ? c->task->output : "OUT");
 }
 
 tare_status tare_workflow_compare_commands(struct tare_comparison_row *row, struct tare_compare_job *c,
@@ -108,7 +109,7 @@ static tare_status suggest(struct tare_compare_job *c) {
     const struct tare_compare_request *options = c->options;
     const char *const records[] = { "EVAL" };
     struct tare_strbuf text = { 0 };
-    begin_output(&text, c, options->automatic ? "quantize" : "auto");
+    begin_output(&text, c, !options->automatic ? "auto" : task->tpu ? "convert" : "quantize");
     put_files(&text, "data", task->n_calibration_data ? task->calibration_data : SAMPLES,
               task->n_calibration_data ? task->n_calibration_data : 1);
     put_files(&text, "eval", task->data_name ? records : task->data, task->data_name ? 1 : task->n_data);
@@ -122,20 +123,24 @@ static tare_status suggest(struct tare_compare_job *c) {
     return take(&c->result.next, &c->result.arena, &text);
 }
 
-/* The same comparison with more records, which may decide it. */
+/* The same with more records, which may decide it. */
 static tare_status suggest_records(struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
     const struct tare_compare_request *options = c->options;
     const bool has_more = options->limit && c->result.records >= options->limit && !task->data_name;
     struct tare_strbuf text = { 0 };
-    begin(&text, c, "compare");
+    if (task->output)
+        begin_output(&text, c, "auto");
+    else
+        begin(&text, c, "compare");
     put_files(&text, "with", options->with.items, options->with.count);
-    put_files(&text, "methods", &options->methods, options->methods ? 1 : 0);
+    put_files(&text, "methods", &options->methods, options->methods && !task->output ? 1 : 0);
     put_files(&text, "calibration", &task->calibration_file, task->calibration_file ? 1 : 0);
     put_files(&text, "data", task->calibration_data, task->n_calibration_data);
     put_files(&text, "eval", has_more ? task->data : (const char *const[]){ "EVAL" }, has_more ? task->n_data : 1);
     put_records(&text, c);
     if (options->margin != TARE_MARGIN) tare_strbuf_printf(&text, " --margin %g", options->margin);
+    if (task->tpu) tare_strbuf_puts(&text, " --tpu");
     return take(&c->result.next, &c->result.arena, &text);
 }
 

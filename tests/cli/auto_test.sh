@@ -25,5 +25,12 @@ diff -r by_auto int8 >/dev/null || fail "the printed command builds another mode
 grep -q TPUPartitionedCall <<<"$("$tare" inspect tpu --ops)" || fail "auto --tpu does not place the model"
 expect 1 "already exists" "$tare" auto "$model" tpu "${data[@]}" --tpu
 expect 2 "missing option '--data'" "$tare" auto "$model" other
+
+# No recommendation: the way out. With the records of the next step there is one.
+"$tare" dataset split "$glyphs/eval.tfrecord.gz" --count 60 --names few,rest -o labelled --quiet >/dev/null || fail "split: $?"
+"$tare" auto "$model" other "${data[@]:0:2}" --eval labelled-few.tfrecord --tpu --quiet >out 2>log && fail "auto decides by 60 records"
+[ "$(tail -1 out)" = "next: tare auto $model other ${data[*]:0:2} --eval EVAL --tpu" ] || fail "no next step: $(tail -1 out)"
+grep -qxF "tare: no model is recommended, so that nothing is written: give more labelled records with --eval, or a larger --margin (see other.html)" \
+    log || fail "no way out: $(cat log)"
 absent other
 finish

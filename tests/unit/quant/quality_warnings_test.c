@@ -52,6 +52,25 @@ static void poor_weights__name_the_option_that_helps(void **state) {
     quantized_model_end(&m);
 }
 
+static void remedy__is_not_a_pass_that_ran(void **state) {
+    const struct tare_quant_plan options = { .setting = { .method = &tare_method_static, .bits = 4 }, .warns = true };
+    (void)state;
+    for (int ran = 0; ran < 2; ran++) {
+        struct quantized_model m;
+        quantized_model_begin(&m, ROWS, COLUMNS, 1, 5);
+        const struct tare_edge w = quantized_model_weight(&m, "w", COLUMNS, COLUMNS, 1, 1, 9);
+        float *values = TARE_DATA(float, (struct tare_tensor *)(uintptr_t)tare_edge_constant(w));
+        for (int i = 0; i < COLUMNS * COLUMNS; i++) /* less than half a step, but for one value a column */
+            values[i] = i < COLUMNS ? 1 : 0.07f;
+        quantized_model_return(&m, mini_node(m.graph, "MatMul", "product", 2, m.in, w));
+        quantized_model_quantize(&m, &options, ran ? "gptq" : "");
+        assert_int_equal(m.report.n_warnings, 1);
+        if (!strstr(m.report.warnings[0], ran ? "dB: use bits=8" : "dB: use --passes gptq, or bits=8"))
+            fail_msg("%s", m.report.warnings[0]);
+        quantized_model_end(&m);
+    }
+}
+
 /* The least range is 1e-6: values below 1.9e-9 become 0. Zeros are 0 before. */
 static void weights__that_become_zeros_are_named(void **state) {
     static const struct {
@@ -110,6 +129,7 @@ int main(void) {
         cmocka_unit_test(clipping__that_costs_a_bit_is_reported),
         cmocka_unit_test(good_ranges_and_weights__are_not_reported),
         cmocka_unit_test(poor_weights__name_the_option_that_helps),
+        cmocka_unit_test(remedy__is_not_a_pass_that_ran),
         cmocka_unit_test(weights__that_become_zeros_are_named),
         cmocka_unit_test(inputs__that_never_change_are_named),
         cmocka_unit_test(warnings__are_made_on_request),
