@@ -7,7 +7,7 @@
 #include "convert/options.h"
 #include "convert/pipeline.h"
 #include "convert/prepared.h"
-#include "workflow/bfloat16_check.h"
+#include "workflow/bfloat16/check.h"
 #include "workflow/quantize.h"
 
 /* Everything in it is borrowed. */

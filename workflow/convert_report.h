@@ -3,7 +3,7 @@
 #define TARE_WORKFLOW_CONVERT_REPORT_H
 
 #include "convert/pipeline.h"
-#include "workflow/bfloat16_check.h"
+#include "workflow/bfloat16/check.h"
 
 /* Cost per function and op, memory before and after for every chip, estimated times, host transfers in bytes, padding
  * per allowed batch size, changes by pass, and findings (docs/converter.md, "The report"). `prepared`: counts of

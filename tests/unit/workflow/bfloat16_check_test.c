@@ -1,6 +1,6 @@
 /* What the analysis cannot know is found by running records: features with a large mean that go straight into a product
  * whose columns cancel it. */
-#include "workflow/bfloat16_check.h"
+#include "workflow/bfloat16/check.h"
 
 #include "datasets/tfrecord.h"
 #include "support/draw.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 16, RECORDS = 6 };
+enum { WIDTH = 16, RECORDS = 6, LAYERS = 24 };
 
 /* Columns of sum 0. */
 static struct tare_edge weights(struct tare_graph *graph) {
@@ -109,6 +109,37 @@ static void centred_features__are_rounded(void **state) {
     tare_model_free(model);
 }
 
+/* Layers tanh(0.6 x W), which amplify what the first ones add: no node is the cause alone. */
+static struct tare_graph_model *make_deep_model(void) {
+    struct tare_graph_model *model = make_model();
+    struct tare_graph *f = tare_model_find_function(model, "f");
+    struct tare_edge x = { f->args[0], 0 };
+    for (int i = 0; i < LAYERS; i++) {
+        const char *product = tare_arena_printf(&model->arena, "product_%d", i);
+        x = mini_node(f, "MatMul", product, 2, x, weights(f));
+        x = mini_node(f, "Mul", tare_arena_printf(&model->arena, "scaled_%d", i), 2, x,
+                      mini_float(f, tare_arena_printf(&model->arena, "gain_%d", i), 0.6F));
+        x = mini_node(f, "Tanh", tare_arena_printf(&model->arena, "tanh_%d", i), 1, x);
+    }
+    tare_graph_set_return(f, 0, x);
+    return model;
+}
+
+static void rounding_that_adds_up__leaves_the_first_products_in_float32(void **state) {
+    struct tare_graph_model *model = make_deep_model();
+    const struct tare_bfloat16_checked checked = check(model, write_samples(0));
+    bool first = false;
+    (void)state;
+    for (size_t i = 0; i < checked.n_nodes; i++)
+        first |= strcmp(checked.nodes[i].node, "product_0") == 0;
+    assert_true(checked.before < 30);
+    assert_true(checked.outputs[0].sqnr >= 30);
+    assert_true(first);
+    assert_true(checked.n_nodes < LAYERS);
+    model->n_signatures = 0;
+    tare_model_free(model);
+}
+
 static void without_records__nothing_is_run(void **state) {
     struct tare_graph_model *model = make_model();
     const struct tare_bfloat16_checked checked = check(model, NULL);
@@ -123,6 +154,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(features_with_a_large_mean__are_found),
         cmocka_unit_test(centred_features__are_rounded),
+        cmocka_unit_test(rounding_that_adds_up__leaves_the_first_products_in_float32),
         cmocka_unit_test(without_records__nothing_is_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,97 @@
+/* Signal and noise of places. */
+#include "workflow/bfloat16/places.h"
+#include "base/tensor/tensor.h"
+#include "tpu/bfloat16.h"
+
+#include <math.h>
+
+enum { MOST_BYTES = 1 << 30 };
+
+struct tare_bf16_place *tare_bf16_place_of(struct tare_bf16_places *places, const char *function, const char *name,
+                                           bool adds) {
+    const char *stem = tare_bf16_function_stem(places->arena, function);
+    const char *key = stem ? tare_arena_printf(places->arena, "%s\n%s", stem, name) : NULL;
+    const uintptr_t found = key ? (uintptr_t)tare_map_get(&places->by_name, key) : 0;
+    struct tare_bf16_place *grown;
+    if (!key || found) return key ? &places->items[found - 1] : NULL;
+    if (!adds) return NULL;
+    grown = tare_arena_append(places->arena, places->items, places->count, sizeof *grown);
+    if (!grown || !tare_map_set(&places->by_name, key, (void *)(uintptr_t)(places->count + 1))) return NULL;
+    places->items = grown;
+    places->items[places->count] = (struct tare_bf16_place){ .function = stem, .name = name };
+    return &places->items[places->count++];
+}
+
+static double squared_error(const struct tare_tensor *want, const struct tare_tensor *got) {
+    double noise = 0;
+    for (int64_t i = 0; i < want->elements; i++) {
+        const double x = tare_tensor_get_f64(want, i), y = tare_tensor_get_f64(got, i);
+        if (x != y && !(isnan(x) && isnan(y))) noise += isfinite(x - y) ? (x - y) * (x - y) : INFINITY;
+    }
+    return noise;
+}
+
+static bool same_shapes(const struct tare_bf16_place *place) {
+    for (int r = 1; r < place->count; r++)
+        if (!tare_shape_equal(&place->values[r].shape, &place->values[0].shape)) return false;
+    return place->count > 1;
+}
+
+static double sum_of(const struct tare_bf16_place *place, int64_t i, double *squares) {
+    double sum = 0;
+    for (int r = 0; r < place->count; r++) {
+        const double x = tare_tensor_get_f64(&place->values[r], i);
+        sum += isfinite(x) ? x : 0;
+        *squares += isfinite(x) ? x * x : 0;
+    }
+    return sum;
+}
+
+/* The sum of squared distances from the mean over records, element by element; over all elements if records differ in
+ * shape. */
+static double signal_of(const struct tare_bf16_place *place) {
+    double signal = 0, sum = 0, squares = 0;
+    int64_t count = 0;
+    for (int64_t i = 0; same_shapes(place) && i < place->values[0].elements; i++) {
+        double own = 0;
+        const double total = sum_of(place, i, &own);
+        signal += own - total * total / place->count;
+    }
+    if (same_shapes(place)) return signal;
+    for (int r = 0; r < place->count; r++)
+        for (int64_t i = 0; i < place->values[r].elements; i++, count++) {
+            const double x = tare_tensor_get_f64(&place->values[r], i);
+            sum += isfinite(x) ? x : 0;
+            squares += isfinite(x) ? x * x : 0;
+        }
+    return count ? squares - sum * sum / (double)count : 0;
+}
+
+double tare_bf16_place_sqnr(const struct tare_bf16_place *place) {
+    const double signal = place->compared ? signal_of(place) : 0;
+    if (!place->compared || place->noise == 0 || signal <= 0) return 999;
+    return 10 * log10(signal / place->noise);
+}
+
+tare_status tare_bf16_place_store(struct tare_bf16_places *places, struct tare_bf16_place *place, int record,
+                                  const struct tare_tensor *value) {
+    if (place->count != record || record >= TARE_BF16_RECORDS) return TARE_OK;
+    places->bytes += tare_tensor_bytes(value);
+    if (places->bytes > MOST_BYTES) return TARE_OK;
+    return tare_tensor_copy(&place->values[place->count++], value);
+}
+
+void tare_bf16_place_compare(struct tare_bf16_place *place, int record, const struct tare_tensor *value) {
+    if (place->compared != record || record >= place->count ||
+        !tare_shape_equal(&value->shape, &place->values[record].shape))
+        return;
+    place->noise += squared_error(&place->values[record], value);
+    place->compared++;
+}
+
+void tare_bf16_places_free(struct tare_bf16_places *places) {
+    for (size_t i = 0; i < places->count; i++)
+        for (int r = 0; r < places->items[i].count; r++)
+            tare_tensor_reset(&places->items[i].values[r]);
+    tare_map_free(&places->by_name);
+}
