@@ -154,6 +154,22 @@ char *tare_path_folder(const char *path) {
     return folder;
 }
 
+static bool is_one(const char *a, const char *b) {
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+bool tare_path_is_same(const char *a, const char *b) {
+    bool same = strcmp(a, b) == 0 || is_one(a, b);
+    if (!same && strcmp(tare_path_base(a), tare_path_base(b)) == 0) {
+        char *folder = tare_path_folder(a), *other = tare_path_folder(b);
+        same = folder && other && is_one(folder, other);
+        tare_free(folder);
+        tare_free(other);
+    }
+    return same;
+}
+
 bool tare_file_list_add(struct tare_file_list *list, const char *name) {
     char *copy;
     if (!TARE_GROW(list->names, list->count, list->capacity)) return false;

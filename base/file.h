@@ -55,6 +55,8 @@ char *tare_path_join(const char *folder, const char *name);
 const char *tare_path_base(const char *path);
 /* The part before the last slash ("." when there is none, "/" for the root). Release with tare_free. */
 char *tare_path_folder(const char *path);
+/* Whether both lead to one file, through links too, or would if it existed. */
+bool tare_path_is_same(const char *a, const char *b);
 
 /* A list of names or paths. */
 struct tare_file_list {

@@ -82,6 +82,8 @@ static tare_status print_built(void *arg, const struct tare_auto_built *built) {
 
 static tare_status check_outputs(const struct auto_options *options, const struct tare_auto_job *job) {
     TARE_TRY(tare_command_check_model_output(options->output, options->model, options->how.overwrite));
+    TARE_TRY(tare_command_check_log_apart(options->logging.file, job->recipe, job->recipe));
+    TARE_TRY(tare_command_check_log_apart(options->logging.file, job->report, job->report));
     TARE_TRY(tare_command_check_file_apart(job->recipe, options->data.items, options->data.count));
     return tare_command_check_file_apart(job->report, options->data.items, options->data.count);
 }

@@ -8,6 +8,7 @@
 #include "base/visible.h"
 #include "cli/limits.h"
 #include "cli/log.h"
+#include "cli/output_check.h"
 #include "cli/output/json_error.h"
 #include "cli/output/visible_output.h"
 #include "cli/plugins.h"
@@ -99,6 +100,7 @@ tare_status tare_command_parse(void *values, bool *done, const struct tare_optio
     struct tare_option_outcome outcome;
     TARE_TRY(tare_options_parse(values, &outcome, set, argc, argv));
     *done = outcome.help;
+    if (!outcome.help) TARE_TRY(tare_command_check_outputs(values, set));
     if (!outcome.help) TARE_TRY(tare_command_log_open(values, set, argc, argv));
     if (!outcome.help) TARE_TRY(tare_command_load_plugins(values, set));
     if (outcome.help) {

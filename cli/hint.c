@@ -10,17 +10,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_NAMES = 1000 };
 
 /* ---- the program ---- */
-
-static bool is_same_file(const char *a, const char *b) {
-    struct stat one, other;
-    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
 
 /* Whether the first "tare" in the folders of PATH is the program at `path`. */
 static bool is_on_path(const char *path) {
@@ -35,7 +29,7 @@ static bool is_on_path(const char *path) {
         if (name.failed) break;
         found = tare_file_kind_of(tare_strbuf_text(&name)) == TARE_FILE_REGULAR &&
                 access(tare_strbuf_text(&name), X_OK) == 0;
-        same = found && is_same_file(tare_strbuf_text(&name), path);
+        same = found && tare_path_is_same(tare_strbuf_text(&name), path);
     }
     tare_strbuf_free(&name);
     return same;

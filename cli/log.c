@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,33 +82,6 @@ struct tare_log tare_command_log(bool quiet) {
 
 /* ---- opening and closing ---- */
 
-static bool is_same_file(const char *a, const char *b) {
-    struct stat x, y;
-    if (strcmp(a, b) == 0) return true;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-static tare_status check_value(const char *path, const char *value, const char *prefix, const char *name) {
-    if (!value || !is_same_file(path, value)) return TARE_OK;
-    return TARE_FAIL(TARE_USAGE, "--log-file %s is also %s%s (expected a file of its own)", path, prefix, name);
-}
-
-/* Messages are appended to the log: a file that the command reads or writes would be damaged. */
-static tare_status check_apart(const char *path, const void *values, const struct tare_option_set *set) {
-    struct tare_option_walk walk = tare_option_walk(set->options);
-    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
-        const char *const *value = (const void *)((const char *)values + walk.offset);
-        const bool is_file = row->kind == TARE_OPTION_STRING && row->placeholder &&
-                             (strstr(row->placeholder, "FILE") || strstr(row->placeholder, "OUT"));
-        if (is_file && strcmp(row->name, "log-file") != 0) TARE_TRY(check_value(path, *value, "--", row->name));
-    }
-    for (const struct tare_argument *row = set->arguments; row && row->name; row++) {
-        const char *const *value = (const void *)((const char *)values + row->offset);
-        if (!(row->flags & TARE_OPTION_REPEATABLE)) TARE_TRY(check_value(path, *value, "", row->name));
-    }
-    return TARE_OK;
-}
-
 static tare_status open_file(const char *path) {
     state.path = path;
     state.file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -144,7 +116,6 @@ tare_status tare_command_log_open(const void *values, const struct tare_option_s
         const char *value = (const char *)values + walk.offset;
         if (strcmp(row->name, "verbose") == 0) state.verbose = *(const bool *)value;
         if (strcmp(row->name, "log-file") != 0 || !*(const char *const *)value) continue;
-        TARE_TRY(check_apart(*(const char *const *)value, values, set));
         TARE_TRY(open_file(*(const char *const *)value));
     }
     state.start = tare_clock_seconds();

@@ -1,4 +1,4 @@
-/* Outputs can be created, and are none of the files that the command reads. */
+/* Outputs can be created, are none of the files that the command reads, and no two are one file. */
 #include "cli/output_check.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -9,6 +9,7 @@
 #include "eval/jobs/job_key.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -67,15 +68,90 @@ tare_status tare_command_check_file_output(const char *path) {
     return status;
 }
 
+/* What cannot be read is an error of reading it. */
+static tare_status add_files(struct tare_file_list *files, const char *pattern) {
+    const tare_status status = tare_file_glob(files, pattern);
+    if (status == TARE_OK || status == TARE_NO_MEMORY) return status;
+    tare_error_clear();
+    return TARE_OK;
+}
+
+/* The files of a path or a pattern, also after NAME=. */
+static tare_status add_input(struct tare_file_list *files, const char *input) {
+    const char *value = input ? strchr(input, '=') : NULL;
+    if (input) TARE_TRY(add_files(files, input));
+    return value ? add_files(files, value + 1) : TARE_OK;
+}
+
 tare_status tare_command_check_file_apart(const char *path, const char *const *inputs, size_t count) {
     struct tare_file_list files = { 0 };
     tare_status status = tare_command_check_file_output(path);
     for (size_t i = 0; path && i < count && status == TARE_OK; i++)
-        if (inputs[i] && tare_file_glob(&files, inputs[i]) != TARE_OK) tare_error_clear(); /* reading it reports that */
+        status = add_input(&files, inputs[i]);
     if (path && status == TARE_OK)
         status = tare_output_file_check_apart(path, (const char *const *)files.names, files.count);
     tare_file_list_free(&files);
     return status;
+}
+
+/* ---- outputs apart from each other ---- */
+
+/* Options of files to write; the log file is first, and apart from all files. */
+static const char *const written[] = { "log-file",  "output",       "report",     "html",
+                                       "node-data", "write-recipe", "draft-spec", "weights" };
+enum { N_WRITTEN = sizeof written / sizeof *written };
+
+tare_status tare_command_check_log_apart(const char *log, const char *path, const char *what) {
+    if (!log || !path || !tare_path_is_same(log, path) || tare_file_kind_of(path) == TARE_FILE_OTHER) return TARE_OK;
+    return TARE_FAIL(TARE_USAGE, "--log-file %s is also %s (expected a file of its own)", log, what);
+}
+
+static tare_status check_pairs(const char *const *paths) {
+    for (size_t i = 2; i < N_WRITTEN; i++)
+        for (size_t j = 1; j < i && paths[i]; j++)
+            if (paths[j] && tare_path_is_same(paths[i], paths[j]) && tare_file_kind_of(paths[i]) != TARE_FILE_OTHER)
+                return TARE_FAIL(TARE_USAGE, "--%s %s is also --%s (expected a file of its own)", written[i], paths[i],
+                                 written[j]);
+    return TARE_OK;
+}
+
+static tare_status check_option(const char *log, const struct tare_option *row, const void *value) {
+    const struct tare_option_list *list = value;
+    const bool is_file = row->placeholder && (strstr(row->placeholder, "FILE") || strstr(row->placeholder, "OUT")) &&
+                         strcmp(row->name, "log-file") != 0;
+    char what[64];
+    snprintf(what, sizeof what, "--%s", row->name);
+    if (is_file && row->kind == TARE_OPTION_LIST) return tare_command_check_file_apart(log, list->items, list->count);
+    return is_file && row->kind == TARE_OPTION_STRING
+               ? tare_command_check_log_apart(log, *(const char *const *)value, what)
+               : TARE_OK;
+}
+
+/* Messages are appended to the log: a file that the command reads or writes would be damaged. */
+static tare_status check_log(const char *log, const void *values, const struct tare_option_set *set) {
+    struct tare_option_walk walk = tare_option_walk(set->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));)
+        TARE_TRY(check_option(log, row, (const char *)values + walk.offset));
+    for (const struct tare_argument *row = set->arguments; row && row->name; row++) {
+        const void *value = (const char *)values + row->offset;
+        const struct tare_option_list *list = value;
+        if (row->flags & TARE_OPTION_REPEATABLE)
+            TARE_TRY(tare_command_check_file_apart(log, list->items, list->count));
+        else
+            TARE_TRY(tare_command_check_log_apart(log, *(const char *const *)value, row->name));
+    }
+    return TARE_OK;
+}
+
+tare_status tare_command_check_outputs(const void *values, const struct tare_option_set *set) {
+    struct tare_option_walk walk = tare_option_walk(set->options);
+    const char *paths[N_WRITTEN] = { NULL };
+    for (const struct tare_option *row; (row = tare_option_next(&walk));)
+        for (size_t i = 0; i < N_WRITTEN; i++)
+            if (row->kind == TARE_OPTION_STRING && strcmp(row->name, written[i]) == 0)
+                paths[i] = *(const char *const *)(const void *)((const char *)values + walk.offset);
+    TARE_TRY(check_pairs(paths));
+    return paths[0] ? check_log(paths[0], values, set) : TARE_OK;
 }
 
 /* ---- after the work ---- */

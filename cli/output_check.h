@@ -2,6 +2,7 @@
 #ifndef TARE_CLI_OUTPUT_CHECK_H
 #define TARE_CLI_OUTPUT_CHECK_H
 
+#include "base/option.h"
 #include "base/status.h"
 #include "graph/model.h"
 
@@ -15,6 +16,11 @@ tare_status tare_command_check_file_output(const char *path) TARE_WARN_UNUSED;
 /* The same, and that the file is none of those that the command reads: paths and patterns, NULL for what is not given.
  */
 tare_status tare_command_check_file_apart(const char *path, const char *const *inputs, size_t count) TARE_WARN_UNUSED;
+/* Whether no two options name one file to write, and the log file, to which messages are appended, is no other file of
+ * the command. For tare_command_parse. */
+tare_status tare_command_check_outputs(const void *values, const struct tare_option_set *set) TARE_WARN_UNUSED;
+/* Whether the log file is not `path`, called `what`. NULL for what is not given. */
+tare_status tare_command_check_log_apart(const char *log, const char *path, const char *what) TARE_WARN_UNUSED;
 /* Warns on standard error when a quantized model takes more bytes than the model it was made from, when a float one
  * takes more than 10 % and 10 kB more, and when the input has MetaGraphs that were not written. */
 tare_status tare_command_warn_of_written(const char *path, const char *input, const struct tare_graph_model *model,

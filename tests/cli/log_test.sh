@@ -57,7 +57,21 @@ done
 grep -q "^tare: loaded .*/saved_model: " log && grep -q "^tare: exit status 0 after " log || fail "no details: $(cat log)"
 lines=$(wc -l <messages)
 expect 2 "--log-file few.calib is also --output" "$tare" calibrate "$model" --data few.tfrecord -o few.calib --log-file few.calib
+expect 2 "--log-file ./few.calib is also --output" "$tare" calibrate "$model" --data few.tfrecord -o few.calib --log-file ./few.calib
 absent few.calib
+# nor is it data, by whatever path or pattern, or what 'auto' writes beside the model; two outputs are two files
+cp "$samples" mine.gz
+sum=$(sha256sum <mine.gz)
+for data in mine.gz 'min*.gz' serving_default=mine.gz; do
+    expect 1 "the output 'mine.gz' is the input 'mine.gz' (choose another file)" "$tare" calibrate "$model" --data "$data" -o few.calib --log-file mine.gz
+done
+expect 1 "the output 'mine.gz' is the input 'mine.gz'" "$tare" dataset info mine.gz --log-file mine.gz
+[ "$(sha256sum <mine.gz)" = "$sum" ] || fail "messages were appended to the data"
+for file in page.html page.recipe; do
+    expect 2 "--log-file $file is also $file" "$tare" auto "$model" page --data mine.gz --log-file "$file"
+done
+expect 2 "--node-data ./both.json is also --report" "$tare" compare "$model" --data mine.gz --report both.json --node-data ./both.json
+absent both.json
 expect 1 "Output directory already exists: plain" "$tare" quantize "$model" plain --method weight_only --quiet --log-file messages
 [ "$(wc -l <messages)" -gt "$lines" ] && grep -q " error: Output directory already exists: plain" messages && grep -q "detail: exit status 1 after" messages ||
     fail "the error is not in the file: $(cat messages)"
@@ -77,7 +91,7 @@ full() { # only the first line of the log fits, up to the length of the process 
 }
 expect 1 "--log-file filled: cannot be written: File too large (the work is done, but its log is incomplete)" full "$model"
 "$tare" inspect "$model" --json | cmp - printed || fail "inspect with a full log prints something else"
-expect 1 "cannot create 'nowhere/messages': No such file or directory" "$tare" convert "$model" x --log-file nowhere/messages
+expect 1 "cannot create 'nowhere/messages': folder 'nowhere' does not exist" "$tare" convert "$model" x --log-file nowhere/messages
 absent x
 
 # The Conversion Report is in the file, also where standard output has JSON.
