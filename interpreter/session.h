@@ -69,8 +69,8 @@ tare_status tare_session_missing_ops(size_t *count, const struct tare_graph_mode
 tare_status tare_session_state_ops(bool *stateful, const struct tare_graph_model *model,
                                    const struct tare_signature *signature, struct tare_strbuf *text) TARE_WARN_UNUSED;
 
-/* TARE_UNSUPPORTED with the missing ops in one line that begins with the model's path and names --plugin; TARE_OK when
- * no op is missing. */
+/* TARE_UNSUPPORTED with the missing ops in one line that names --plugin; the error of a graph that cannot be ordered;
+ * TARE_OK when no op is missing. Errors begin with the model's path. */
 tare_status tare_session_check_ops(const struct tare_graph_model *model, const struct tare_signature *signature);
 
 /* One line of the profile. */

@@ -204,9 +204,11 @@ static tare_status fail_for(const struct tare_graph_model *model, struct tare_st
 }
 
 tare_status tare_session_check_ops(const struct tare_graph_model *model, const struct tare_signature *signature) {
+    struct search search = { .model = model, .looked_for = has_no_kernel };
     struct tare_strbuf lines = { 0 }, missing = { 0 };
-    size_t count;
-    tare_status status = tare_session_missing_ops(&count, model, signature, &lines);
+    tare_status status = search_model(&search, signature);
+    const size_t count = search.n_list;
+    report(&lines, &search);
     join_lines(&missing, &lines);
     if (status == TARE_OK) status = tare_strbuf_status(&missing);
     if (status == TARE_OK && count) status = fail_for(model, &missing, count);
