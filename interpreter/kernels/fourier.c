@@ -1,5 +1,6 @@
 /* Powers of two by Cooley and Tukey's butterflies; other lengths as a convolution with a chirp (Bluestein), which is
  * done by a power of two. */
+#include "base/control.h"
 #include "interpreter/kernels/elementary_double.h"
 #include "interpreter/kernels/fourier.h"
 
@@ -48,7 +49,7 @@ static complex128 times(complex128 a, complex128 b) {
 static void transform_power_of_two(const struct tare_fourier *fourier, complex128 *x) {
     const int64_t m = fourier->m;
     swap_by_reversed_bits(x, m);
-    for (int64_t half = 1; half < m; half *= 2) {
+    for (int64_t half = 1; half < m && !tare_control_is_stopped(); half *= 2) {
         const int64_t step = m / (2 * half);
         for (int64_t first = 0; first < m; first += 2 * half) {
             for (int64_t k = 0; k < half; k++) {

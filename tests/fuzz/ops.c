@@ -311,7 +311,8 @@ int main(int argc, char **argv) {
         if (strcmp(argv[i], "--op") == 0) options.op = argv[i + 1];
     }
 #ifndef __SANITIZE_ADDRESS__ /* whose shadow memory needs far more */
-    const struct rlimit limit = { (rlim_t)3 << 30, (rlim_t)3 << 30 };
+    /* what fits is computed within SECONDS_A_RUN */
+    const struct rlimit limit = { (rlim_t)512 << 20, (rlim_t)512 << 20 };
     setrlimit(RLIMIT_AS, &limit);
 #endif
     signal(SIGPROF, on_alarm);
