@@ -29,7 +29,7 @@ class Model:
 
     `refuses`: {pattern of a step: reason}, what `tare` must refuse with exit status 1 and a message that contains the reason.
     `may_refuse`: every refusal with a message is accepted. `quick`: belongs to the quick tier. `differs`: why outputs are not compared (they are random, say); empty: they are.
-    `uncompiled`: why XLA cannot compile the whole signature; empty: it can, and does so where a step needs it.
+    `uncompiled`: why XLA cannot compile the whole signature, only its ops one by one; empty: it can, or an op is not supported.
     `bound`: of every comparison, for a model that itself computes in bfloat16, say; None: that of the step."""
 
     name: str

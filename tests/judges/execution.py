@@ -37,12 +37,12 @@ def parts(name: str, value: object) -> list[tuple[str, np.ndarray]]:
     return [(name, np.array([array], dtype=object) if isinstance(array, bytes) else array)]     # a scalar string is bytes
 
 
-def beyond_xla(error: str, compiled: bool) -> str:
-    """Why an error is not one of the model: XLA for CPUs fails, or the whole signature has ops that XLA does not support; or ""."""
-    if "Invalid LLVM IR" in error:
-        return "XLA's compiler for CPUs generates invalid code"
+def beyond_xla(error: str) -> str:
+    """Why XLA for CPUs does not compile a function, if it is not for what it computes; or ""."""
     unsupported = re.search(r"Detected unsupported operations .* on XLA_CPU_JIT: (?!Xla|Uniform)(\w+)", error, re.S)
-    return f"XLA does not support {unsupported[1]}" if compiled and unsupported else ""
+    if unsupported:
+        return f"XLA does not support {unsupported[1]}"
+    return "XLA's compiler for CPUs generates invalid code" if "Invalid LLVM IR" in error else ""
 
 
 def cause(error: str) -> str:

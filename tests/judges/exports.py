@@ -25,13 +25,13 @@ import jax  # noqa: E402
 import numpy as np  # noqa: E402
 from jax import export  # noqa: E402
 
+import compilation  # noqa: E402
 import exported_models  # noqa: E402
 import program  # noqa: E402
 from exported_models import Rows  # noqa: E402
 from results import FAILED, PASSED, SKIPPED, Finding, Results  # noqa: E402
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("TARE_TEST_DATA", "")) / "models"
 REAL = ("resnet8_cifar10", "mlperf-tiny-kws", "autoencoder_ad", "mobilenet_vww", "mcunet", "basic-pitch", "cifar-mlnet", "scisharp-simple",
         "vespa-mnist", "vespa-batchnorm", "rust-keras-single")
@@ -204,26 +204,17 @@ class Exports:
             return f"{key}: {error / largest / unit:.3g} ulp of its largest magnitude, {error / largest:.3g} of it"
         return ""
 
-    def tpu_compiler(self) -> None:
-        """libtpu compiles what was exported (tpu_compiler.py)."""
-        journal = self.folder / "journal"
-        done = subprocess.run([sys.executable, "-W", "ignore", str(HERE / "tpu_compiler.py"), str(self.modules), str(journal)],
-                              stderr=subprocess.PIPE, text=True, errors="replace")
-        self.results.read(journal)
-        if done.returncode:
-            self.results.add(Finding("all", "tpu", "abort", FAILED, done.stderr[-300:]))
-
 
 def main(path: Path, names: list[str]) -> int:
     started = time.monotonic()
-    results = Results(KNOWN)
+    results = Results(KNOWN, path)
     with tempfile.TemporaryDirectory(prefix="tare-exports-", ignore_cleanup_errors=True) as folder:
         exports = Exports(Path(folder), results)
         for case in cases(Path(folder), names):
             exports.judge(case)
-        if "TARE_EXPORTS_WITHOUT_TPU" not in os.environ:
-            exports.tpu_compiler()
-    results.save(path)
+        if "TARE_JUDGES_WITHOUT_TPU" not in os.environ:
+            compilation.compile_all(exports.modules, Path(folder) / "journal", results)
+    results.save()
     print(results.table())
     print(f"{time.monotonic() - started:.0f} s")
     return int(results.failed or not results.findings)

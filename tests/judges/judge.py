@@ -11,9 +11,10 @@ import tempfile
 import time
 from pathlib import Path
 
+import compilation
 from catalogue import GROUPS
 from known import KNOWN
-from results import FAILED, SKIPPED, Finding, Results
+from results import FAILED, Finding, Results
 
 HERE = Path(__file__).parent
 QUANTIZER = "quantizer"
@@ -42,20 +43,24 @@ class Judges:
 
     def __init__(self, tier: str, names: list[str], results: Results, work: Path, keep: bool) -> None:
         self.tier, self.names, self.results, self.work, self.keep = tier, names, results, work, keep
+        self.known = sorted(name for name in results.seconds if not names or name in names)     # judged by an earlier run
         self.modules = work / "hlo"     # for the TPU's compiler
+        self.compiles = tier != "quick" and "TARE_JUDGES_WITHOUT_TPU" not in os.environ
 
     def task(self, **given: object) -> dict:
         return {"modules": [], "quantizer": False, "tier": self.tier, "names": self.names, "skip": 0, "count": 0, "work": str(self.work),
-                "journal": str(self.work / "journal"), "keep": self.keep, "hlo": ""} | given
+                "journal": str(self.work / "journal"), "keep": self.keep, "hlo": "", "known": self.known} | given
 
     def quantizer(self) -> None:
         """TensorFlow's own quantizer (quantizer.py), and batches of dynamic range (batches.py)."""
-        worker(self.task(quantizer=True), {}, self.results)
+        if QUANTIZER not in self.known:
+            worker(self.task(quantizer=True), {}, self.results)
+            self.results.finished(QUANTIZER)
 
     def zoo(self) -> int:
         """The models of the tier, or those named; returns their number."""
         models, hlo = 0, {}
-        if self.tier != "quick":
+        if self.compiles:
             (self.modules / "dump").mkdir(parents=True)
             hlo = {"XLA_FLAGS": f"--xla_dump_to={self.modules}/dump --xla_dump_hlo_as_proto"}
         for group, environment in GROUPS:
@@ -65,36 +70,28 @@ class Judges:
             while left > 0:
                 task = self.task(modules=group, skip=skip, count=1000 if self.tier == "quick" else COUNT, hlo=str(self.modules) if hlo else "")
                 tried, left = worker(task, environment | hlo, self.results)
+                self.compile()
                 skip += tried
             models += skip
-        return models
+        return models + len(set(self.known) - {QUANTIZER})
 
-    def tpu_compiler(self) -> None:
-        """Google's compiler for TPUs, on the modules that XLA compiled (tpu_compiler.py)."""
-        journal, skip = self.work / "journal", 0
-        while True:
-            journal.unlink(missing_ok=True)
-            # Threads of the compiler have small stacks unless the limit is lifted.
-            done = subprocess.run(["sh", "-c", 'ulimit -s unlimited 2>/dev/null; exec "$0" "$@"', sys.executable, "-W", "ignore",
-                                   str(HERE / "tpu_compiler.py"), str(self.modules), str(journal), str(skip)],
-                                  stderr=subprocess.PIPE, text=True, errors="replace")
-            started = self.results.read(journal).get("module", [])
-            if not done.returncode:
-                return
-            model, step, _ = started[-1].replace("+", "/").split("@") if started else ("all", "tpu", "")
-            overflows = "STACK OVERFLOW" in done.stderr
-            self.results.add(Finding(model, step, "compiler", SKIPPED if overflows else FAILED,
-                                     "the TPU compiler overflows its stack" if overflows else done.stderr[-300:]))
-            if not started:
-                return
-            skip += len(started)
+    def compile(self) -> None:
+        """Google's compiler for TPUs, on the modules that XLA compiled of the models so far."""
+        if self.compiles:
+            compilation.compile_all(self.modules, self.work / "journal", self.results)
+            for path in self.modules.glob("*.hlo"):
+                path.unlink()
+        self.results.save()
 
 
 def main(arguments: list[str]) -> int:
     started = time.monotonic()
     tier = arguments[0] if arguments in (["quick"], ["all"], ["tpu"]) else "named"
     names = [name for name in arguments if tier == "named" and name != QUANTIZER]
-    results = Results(KNOWN)
+    path = Path(os.environ["TARE_JUDGES_RESULTS"])
+    results = Results(KNOWN, path)
+    if "TARE_JUDGES_CONTINUE" in os.environ and path.exists():
+        results.load()
     keep = os.environ.get("TARE_JUDGES_KEEP")
     with tempfile.TemporaryDirectory(prefix="tare-judges-", ignore_cleanup_errors=True) as folder:
         work = Path(keep or folder)
@@ -103,9 +100,7 @@ def main(arguments: list[str]) -> int:
         if tier in ("quick", "all") or QUANTIZER in arguments:
             judges.quantizer()
         models = judges.zoo() if names or tier != "named" else 0
-        if tier != "quick" and models:
-            judges.tpu_compiler()
-    results.save(Path(os.environ["TARE_JUDGES_RESULTS"]))
+    results.save()
     if tier == "named" and models != len(names):
         print(f"judges: {len(names)} models named, {models} found", file=sys.stderr)
         return 2

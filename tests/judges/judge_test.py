@@ -5,6 +5,7 @@ import ast
 import contextlib
 import fnmatch
 import io
+import os
 import subprocess
 import tempfile
 import textwrap
@@ -12,6 +13,7 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
+import compilation
 import judge
 import known
 import results
@@ -87,11 +89,12 @@ class Processes(unittest.TestCase):
     """A process that ends early fails one model; the others are judged by the next."""
 
     def test_abort__fails_its_model_alone(self) -> None:
-        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()), \
+                unittest.mock.patch.dict(os.environ, TARE_JUDGES_WITHOUT_TPU="1"):
             (Path(folder) / "worker.py").write_text(textwrap.dedent(WORKER), encoding="utf-8")
             before, judge.HERE, groups, judge.GROUPS = judge.HERE, Path(folder), judge.GROUPS, ((["letters"], {}),)
             try:
-                found = results.Results({})
+                found = results.Results({}, Path(folder) / "results.json")
                 models = judge.Judges("all", [], found, Path(folder), keep=False).zoo()
             finally:
                 judge.HERE, judge.GROUPS = before, groups
@@ -99,8 +102,19 @@ class Processes(unittest.TestCase):
         self.assertEqual([one.model for one in found.findings if one.status == results.PASSED], list("abdefghij"))
         self.assertEqual([(one.model, one.check) for one in found.findings if one.status == results.FAILED], [("c", "abort")])
 
+    def test_a_run_that_continues__judges_what_is_missing(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "results.json"
+            before, after = results.Results({}, path), results.Results({}, path)
+            before.findings = [results.Finding(name, "s", "load", results.PASSED) for name in ("a", "b", "quantizer/dense")]
+            before.finished("a")
+            before.save()
+            after.load()
+            self.assertEqual([one.model for one in after.findings], ["a", "quantizer/dense"])
+            self.assertEqual(judge.Judges("all", [], after, Path(folder), keep=False).task()["known"], ["a"])
+
     def test_known_failure__is_skipped_and_fails_when_it_passes(self) -> None:
-        found = results.Results({"m s load": "a reason"})
+        found = results.Results({"m s load": "a reason"}, Path())
         with contextlib.redirect_stdout(io.StringIO()) as lines:
             found.add(results.Finding("m", "s", "load", results.FAILED, "an error"))
             self.assertFalse(found.failed)
@@ -117,7 +131,7 @@ class Compiler(unittest.TestCase):
         begun = []
 
         def run(command: list[str], **_: object) -> subprocess.CompletedProcess:
-            journal, skip = results.Journal(Path(command[-2])), int(command[-1])
+            journal, skip = results.Journal(Path(command[-3])), int(command[-1])
             begun.append(skip)
             for name in ["a@s@1", "b@s@1", "c@s@1"][skip:]:
                 journal.mark("module", name)
@@ -126,9 +140,9 @@ class Compiler(unittest.TestCase):
                 journal.add(name[0], "s", "v5e", results.PASSED)
             return subprocess.CompletedProcess(command, 0, "", "")
 
-        found = results.Results({})
-        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("judge.subprocess.run", run):
-            judge.Judges("tpu", [], found, Path(folder), False).tpu_compiler()
+        found = results.Results({}, Path())
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("compilation.subprocess.run", run):
+            compilation.compile_all(Path(folder), Path(folder) / "journal", found)
         self.assertEqual(begun, [0, 2])
         self.assertEqual([(one.model, one.status) for one in found.findings],
                          [("a", results.PASSED), ("b", results.SKIPPED), ("c", results.PASSED)])

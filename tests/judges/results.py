@@ -43,9 +43,10 @@ class Journal:
 
 @dataclass
 class Results:
-    """Collects findings; `known` maps a place to the reason of a failure that is known."""
+    """Collects findings in a file; `known` maps a place to the reason of a failure that is known."""
 
     known: dict[str, str]
+    path: Path
     findings: list[Finding] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -68,7 +69,8 @@ class Results:
                 marks.setdefault(value["mark"], []).append(value["value"])
             else:
                 self.add(Finding(**value))
-        self.seconds |= {name: seconds for name, seconds in marks.get("finished", [])}
+        for name, seconds in marks.get("finished", []):
+            self.finished(name, seconds)
         return marks
 
     def table(self) -> str:
@@ -84,8 +86,21 @@ class Results:
         lines.append(f"{total[PASSED]} passed, {total[FAILED]} failed, {total[SKIPPED] + total[REFUSED]} skipped")
         return "\n".join(lines)
 
-    def save(self, path: Path) -> None:
-        path.write_text(json.dumps({"seconds": self.seconds, "findings": [asdict(one) for one in self.findings]}, indent=1), encoding="utf-8")
+    def finished(self, name: str, seconds: float = 0.0) -> None:
+        self.seconds[name] = seconds
+
+    def save(self) -> None:
+        found = {"seconds": self.seconds, "findings": [asdict(one) for one in self.findings]}
+        part = self.path.with_suffix(".part")
+        part.write_text(json.dumps(found, indent=1), encoding="utf-8")
+        part.rename(self.path)
+
+    def load(self) -> None:
+        """Goes on with what an earlier run found. Models that it did not finish are judged again."""
+        found = json.loads(self.path.read_text(encoding="utf-8"))
+        self.seconds = found["seconds"]
+        findings = [Finding(**one) for one in found["findings"]]
+        self.findings = [one for one in findings if one.model in self.seconds or one.model.split("/")[0] in ("quantizer", "batches")]
 
     @property
     def failed(self) -> bool:

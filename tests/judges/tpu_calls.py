@@ -2,12 +2,11 @@
 by XLA for the CPU. Run it with XLA_FLAGS=--xla_allow_excess_precision=false, so that bfloat16 rounds where the graph says."""
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from tensorflow.core.framework import node_def_pb2
-from tensorflow.python.saved_model import loader_impl
+
+import model_files
 
 # The attributes that only the rewrite for the TPU reads.
 PREFIXES = ("_tpu_", "_xla", "_replication_info", "_pivot_for_cluster")
@@ -49,7 +48,7 @@ def become(node: node_def_pb2.NodeDef, op: str, inputs: list[str]) -> None:
 
 def runnable(folder: str, into: str) -> int:
     """Writes the model of `folder` for the CPU; its other files become links. Returns the number of TPU calls."""
-    model = loader_impl.parse_saved_model(folder)
+    model = model_files.parse(folder)
     calls = 0
     for graph in model.meta_graphs:
         for function in graph.graph_def.library.function:
@@ -65,9 +64,5 @@ def runnable(folder: str, into: str) -> int:
             for name in function.ret:
                 function.ret[name] = renamed(function.ret[name])
         calls += rewrite(graph.graph_def.node)
-    os.makedirs(into)
-    for path in Path(folder).iterdir():
-        if path.name not in ("saved_model.pb", "saved_model.pbtxt", "fingerprint.pb"):
-            (Path(into) / path.name).symlink_to(path.resolve())
-    (Path(into) / "saved_model.pb").write_bytes(model.SerializeToString())
+    model_files.write(model, folder, into)
     return calls

@@ -1,17 +1,20 @@
-"""tpu_compiler.py FOLDER JOURNAL [SKIP]: compiles the modules of a folder by Google's compiler for TPUs (libtpu), without a TPU.
+"""tpu_compiler.py FOLDER JOURNAL STORE [SKIP]: compiles the modules of a folder by Google's compiler for TPUs (libtpu), without a TPU.
 
 Files are MODEL@STEP@NUMBER.hlo, an HloProto of XLA before its optimizations, or .mlirbc, a portable artifact of StableHLO. Each must
 compile for every chip of CHIPS (artifacts: of ARTIFACT_CHIPS), and the convolutions of int8, int4 and float8 must be convolutions of
 these types for the matrix unit afterwards; the compiler may compute small matrix products elsewhere.
 
+Compilation takes hours: what the compiler says of a program remains in the folder STORE, and later runs read it there.
 The mark "module" is set before each; a process that the compiler ends is followed by one that skips those SKIP modules."""
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import sys
 from collections import Counter
+from importlib import metadata
 from pathlib import Path
 
 os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost", "TPU_ACCELERATOR_TYPE": "v5litepod-4",
@@ -38,24 +41,37 @@ Types = Counter[tuple[str, str]]      # pairs of operand types
 
 
 class Compiler:
-    """Compiles each program once: the steps of a model write many that differ in the name of the module alone."""
+    """What the compiler says of programs: the products of each, or its error. The steps of a model write many programs that
+    differ in the name of the module alone. `store` keeps one file per program and version of the compiler."""
 
-    def __init__(self) -> None:
-        self.known: dict[tuple[str, str], str | Exception] = {}
+    def __init__(self, store: Path) -> None:
+        self.store = store / f"libtpu-{metadata.version('libtpu')}"
+        self.store.mkdir(parents=True, exist_ok=True)
 
-    def __call__(self, module: bytes | str, topology: str) -> str:
+    def __call__(self, module: bytes | str, chip: str) -> tuple[Types, str]:
+        """The products of the compiled program, and the compiler's error or ""."""
         with mlir.make_ir_context():
             text = str(ir.Module.parse(module))
-        key = hashlib.sha256(re.sub(r"module @\S+", "module", text, count=1).encode()).hexdigest(), topology
-        if key not in self.known:
-            try:
-                self.known[key] = compiled(module, topology)
-            except Exception as error:  # noqa: BLE001 (whatever the compiler raises)
-                self.known[key] = error
-        result = self.known[key]
-        if isinstance(result, Exception):
-            raise result
-        return result
+        key = hashlib.sha256(re.sub(r"module @\S+", "module", text, count=1).encode()).hexdigest()
+        file = self.store / f"{chip}-{key}.json"
+        if not file.exists():
+            self.write(file, *self.compile(module, ARTIFACT_CHIPS[chip]))
+        found = json.loads(file.read_text(encoding="utf-8"))
+        return Counter({(left, right): count for left, right, count in found["products"]}), found["error"]
+
+    @staticmethod
+    def compile(module: bytes | str, topology: str) -> tuple[Types, str]:
+        try:
+            return products_of(compiled(module, topology)), ""
+        except Exception as error:  # noqa: BLE001 (whatever the compiler raises)
+            return Counter(), f"{type(error).__name__}: {error}"
+
+    @staticmethod
+    def write(file: Path, products: Types, error: str) -> None:
+        """A run that is interrupted leaves no half of a file."""
+        text = json.dumps({"products": [[*pair, count] for pair, count in products.items()], "error": error})
+        file.with_suffix(".part").write_text(text, encoding="utf-8")
+        file.with_suffix(".part").rename(file)
 
 
 def compiled(module: bytes | str, topology: str) -> str:
@@ -98,29 +114,28 @@ def products_of(text: str) -> Types:
     return narrow([tuple(types.get(name, "") for name in names) for names in operands if len(names) == 2])
 
 
-def judge(path: Path, journal: Journal, compile_once: Compiler) -> None:
+def judge(path: Path, journal: Journal, compiler_says: Compiler) -> None:
     model, step, _ = path.stem.replace("+", "/").split("@")
     is_artifact = path.suffix == ".mlirbc"
     module, expected = (convolutions_of_artifact if is_artifact else convolutions_of_hlo)(path.read_bytes())
-    for chip, topology in (ARTIFACT_CHIPS if is_artifact else CHIPS).items():
-        try:
-            text = compile_once(module, topology)
-        except Exception as error:  # noqa: BLE001 (whatever the compiler raises)
-            imported = "failed to legalize operation 'mhlo.copy'" not in str(error)      # on the way to the compiler
-            journal.add(model, step, chip, FAILED if imported else SKIPPED,
-                        f"{type(error).__name__}: {error}" if imported else "JAX does not import the op copy")
-            continue
-        missing = expected - products_of(text)
-        journal.add(model, step, chip, FAILED if missing else PASSED,
-                    f"products that do not reach the matrix unit in their types: {dict(missing)} of {dict(expected)}" if missing else "")
+    for chip in ARTIFACT_CHIPS if is_artifact else CHIPS:
+        products, error = compiler_says(module, chip)
+        missing = expected - products
+        if "failed to legalize operation 'mhlo.copy'" in error:      # on the way to the compiler
+            journal.add(model, step, chip, SKIPPED, "JAX does not import the op copy")
+        elif missing and not error:
+            error = f"products that do not reach the matrix unit in their types: {dict(missing)} of {dict(expected)}"
+            journal.add(model, step, chip, FAILED, error)
+        else:
+            journal.add(model, step, chip, FAILED if error else PASSED, error)
 
 
-def main(folder: Path, journal: Journal, skip: int) -> None:
-    compile_once = Compiler()
+def main(folder: Path, journal: Journal, store: Path, skip: int) -> None:
+    compiler_says = Compiler(store)
     for path in sorted([*folder.glob("*.hlo"), *folder.glob("*.mlirbc")])[skip:]:
         journal.mark("module", path.stem)
-        judge(path, journal, compile_once)
+        judge(path, journal, compiler_says)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Journal(Path(sys.argv[2])), int(sys.argv[3]) if len(sys.argv) > 3 else 0)
+    main(Path(sys.argv[1]), Journal(Path(sys.argv[2])), Path(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else 0)
