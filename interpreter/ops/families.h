@@ -90,6 +90,7 @@
     X(sparse_count) \
     X(sparse_cross) \
     X(sparse_math) \
+    X(sparse_product) \
     X(sparse_reduce) \
     X(sparse_serialize) \
     X(special) \
