@@ -46,6 +46,43 @@ static bool computes_in_float(const struct tare_node *node) {
     return tare_op_is_one_of(node->op, ops);
 }
 
+/* TensorFlow has no bfloat16 kernel for the CPU, which these may be left on, though their definitions allow bfloat16
+ * (tests/golden/tensorflow/bfloat16_kernels.py lists them). */
+static bool lacks_kernel(const struct tare_node *node) {
+    static const char *const ops[] = { "ApproximateEqual",
+                                       "BatchNormWithGlobalNormalization",
+                                       "BesselI0",
+                                       "BesselI0e",
+                                       "BesselI1",
+                                       "BesselI1e",
+                                       "Dawsn",
+                                       "Diag",
+                                       "DiagPart",
+                                       "Digamma",
+                                       "Erfinv",
+                                       "Expint",
+                                       "FresnelCos",
+                                       "FresnelSin",
+                                       "Igamma",
+                                       "Igammac",
+                                       "LRN",
+                                       "Lgamma",
+                                       "LinSpace",
+                                       "MatrixTriangularSolve",
+                                       "Mod",
+                                       "Ndtri",
+                                       "QuantizeAndDequantizeV2",
+                                       "QuantizeAndDequantizeV3",
+                                       "QuantizeAndDequantizeV4",
+                                       "RaggedRange",
+                                       "Rint",
+                                       "SparseAdd",
+                                       "Spence",
+                                       "TruncateMod",
+                                       NULL };
+    return tare_op_is_one_of(node->op, ops);
+}
+
 /* Moves or creates elements without arithmetic on them. */
 static bool is_flexible(const struct tare_node *node) {
     return flags_of(node) & (TARE_OP_MOVE | TARE_OP_CREATE) || strcmp(node->op, "Cast") == 0;
@@ -133,8 +170,8 @@ static enum tare_bf16_choice choose(const struct tare_bf16_job *job, const struc
     if (strcmp(node->op, "Const") == 0)
         return tare_node_type(node, "dtype", 0) == TARE_DT_FLOAT ? TARE_BF16_CONST : TARE_BF16_KEEP;
     if (node->def != builtin) return TARE_BF16_KEEP; /* a custom op knows the dtypes that it was made for */
-    if (names_function(node) || is_bound_to_float(node) || computes_in_float(node) || touches_state(node) ||
-        has_integer_operands(node) || draws_numbers(node))
+    if (names_function(node) || is_bound_to_float(node) || computes_in_float(node) || lacks_kernel(node) ||
+        touches_state(node) || has_integer_operands(node) || draws_numbers(node))
         return TARE_BF16_KEEP;
     if (is_list_op(node) && !job->lists) return TARE_BF16_KEEP;
     if (!can_convert(node, &refuses) || refuses) return TARE_BF16_KEEP;

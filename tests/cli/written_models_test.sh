@@ -157,6 +157,8 @@ faults captured_tensor_gone \
     "object graph: node 7 is tensor matmul:0 of __inference_f_679, which does not exist"
 faults loop_that_grows \
     "tpu_fn_icv2___inference_serve_65: loop 'while' (While) in function tpu_fn_icv2___inference_serve_65 changes the shape of 'while_placeholder_1', for example from [2,8] to [3,8], which a TPU does not support (write into a tensor of the final shape, or keep the loop on the CPU)"
+faults branches_of_other_ranks \
+    "tpu_fn_icv2___inference_signature_wrapper_<lambda>_38: the branches of 'cond' (If) in function __inference_<lambda>_30_bfloat16 return tensors of different ranks, for example [8] and [2,8], which a TPU does not support (reshape them to one rank, or keep the op on the CPU)"
 faults scales_per_channel \
     "tpu_fn_icv2___inference_signature_wrapper_f_25: 'tf.UniformQuantizedDot' op isn't compilable for TPU device with one scale per channel. (node 'matmul/product' in function __inference_<lambda>_12_bfloat16; quantize the float model with --granularity per_tensor, or with the op set xla)"
 faults table_without_content \

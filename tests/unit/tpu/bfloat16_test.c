@@ -243,6 +243,27 @@ static void ops_of_the_public_list__stay_float32(void **state) {
     }
 }
 
+/* Each as the only op between two that compute in bfloat16; TensorFlow refuses it in bfloat16 at the first request. */
+static void ops_without_a_kernel_of_tensorflow__stay_float32(void **state) {
+    static const struct {
+        const char *op;
+        int inputs;
+    } ops[] = { { "Lgamma", 1 }, { "Digamma", 1 }, { "Diag", 1 }, { "Erfinv", 1 }, { "Ndtri", 1 }, { "Igamma", 2 } };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_graph *graph = function(model, "f");
+        const struct tare_edge x = mini_node(graph, "Exp", "exp", 1, mini_arg(graph, "x", TARE_DT_FLOAT));
+        const struct tare_edge y = mini_node(graph, ops[i].op, "op", ops[i].inputs, x, x);
+        (void)state;
+        mini_return(graph, "y", mini_node(graph, "Relu", "relu", 1, y));
+        convert(model, graph, &defaults);
+        if (tare_node_type(y.node, "T", 0) != TARE_DT_FLOAT) fail_msg("%s is converted", ops[i].op);
+        assert_dtype(graph, "exp", TARE_DT_BFLOAT16);
+        assert_dtype(graph, "relu", TARE_DT_BFLOAT16);
+        tare_model_free(model);
+    }
+}
+
 /* Quantize, integer product, dequantize: float32 between the integers and the float tensors, bfloat16 outside. */
 static void quantization_arithmetic__stays_float32(void **state) {
     struct tare_graph_model *model = mini_model_new();
@@ -533,6 +554,7 @@ int main(void) {
         cmocka_unit_test(random_numbers__are_those_of_float32),
         cmocka_unit_test(the_filterlist__keeps_ops_in_float32),
         cmocka_unit_test(ops_of_the_public_list__stay_float32),
+        cmocka_unit_test(ops_without_a_kernel_of_tensorflow__stay_float32),
         cmocka_unit_test(quantization_arithmetic__stays_float32),
         cmocka_unit_test(integers_in_and_out__of_plain_code),
         cmocka_unit_test(an_inner_function__changes_its_signature),
