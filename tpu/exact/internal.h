@@ -68,8 +68,17 @@ extern const struct tare_exact_kind tare_exact_kinds[];
 /* Whether a check has found that the node, which may be an argument, changes outputs. */
 bool tare_exact_is_found(const struct tare_exact_values *values, const struct tare_exact_view *view,
                          const struct tare_node *node);
-/* x², (x − y)². */
+
+/* tpu/exact/distances.c: x², (x − y)²; */
 bool tare_exact_is_square(const struct tare_node *node);
+/* x² + c² − 2 x·c: a sum of squares of x, and a product of x; */
+bool tare_exact_is_expanded_distance(const struct tare_exact_values *values, const struct tare_exact_view *view,
+                                     const struct tare_node *node);
+/* 1 − a·b and acos(a·b), where a or b is divided by its norm; */
+bool tare_exact_is_cosine_distance(const struct tare_exact_values *values, const struct tare_exact_view *view,
+                                   const struct tare_node *node);
+/* a value that is divided by its norm. */
+bool tare_exact_is_unit(const struct tare_exact_values *values, struct tare_edge edge);
 
 /* tpu/exact/results.c: outputs that are linear in the inputs (level TARE_EXACT_PRODUCT), final probabilities and
  * outputs with a large mean (TARE_EXACT_RESULT), other outputs (TARE_EXACT_OUTPUT). */

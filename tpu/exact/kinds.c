@@ -215,11 +215,6 @@ static bool is_shift(const struct tare_node *node) {
     return is_one_of(node, (const char *const[]){ "StridedSlice", "Slice", "Roll", "Pad", "PadV2", NULL });
 }
 
-bool tare_exact_is_square(const struct tare_node *node) {
-    return tare_node_is(node, "Square") || tare_node_is(node, "SquaredDifference") ||
-           (tare_node_is(node, "Mul") && tare_edge_equal(node->inputs[0], node->inputs[1]));
-}
-
 /* Adds the varying values before an edge. */
 static void trace(struct path *path, struct tare_edge edge) {
     const struct tare_node *node = edge.node;
@@ -270,49 +265,12 @@ static bool differs_from_itself(const struct tare_exact_values *v, const struct 
     return share(&a, &b) && (a.reduces || b.reduces || (a.shifts && b.shifts));
 }
 
-static struct tare_edge before_moves(struct tare_edge edge) {
-    while (!tare_node_is_arg(edge.node) && has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs)
-        edge = edge.node->inputs[0];
-    return edge;
-}
-
-/* The terms of a sum: a product of two values, or a sum of squares. */
-struct terms {
-    const struct tare_exact_values *values;
-    const struct tare_node *product;
-    struct tare_edge squared;
-};
-
-static void find_terms(struct terms *terms, struct tare_edge edge, int depth) {
-    enum { DEEPEST = 8 };
-    const struct tare_node *node = before_moves(edge).node;
-    if (depth > DEEPEST || tare_node_is_arg(node)) return;
-    if (has_flag(node, TARE_OP_PRODUCT)) terms->product = node;
-    if (has_flag(node, TARE_OP_REDUCE) && tare_exact_is_square(before_moves(node->inputs[0]).node))
-        terms->squared = before_moves(before_moves(node->inputs[0]).node->inputs[0]);
-    if (!is_one_of(node, (const char *const[]){ "AddV2", "Add", "Sub", "Mul", "Neg", "RealDiv", NULL })) return;
-    for (size_t i = 0; i < node->n_inputs; i++)
-        if (fact_of(terms->values, node->inputs[i])->varies) find_terms(terms, node->inputs[i], depth + 1);
-}
-
-/* Squared distances as x² + c² − 2 x·c: a sum of squares of x, and a product of x. */
-static bool is_expanded_distance(const struct tare_exact_values *v, const struct tare_exact_view *view,
-                                 const struct tare_node *node) {
-    struct terms terms = { .values = v };
-    (void)view;
-    if (!is_one_of(node, (const char *const[]){ "AddV2", "Add", "Sub", NULL })) return false;
-    find_terms(&terms, node->inputs[0], 0);
-    find_terms(&terms, node->inputs[1], 0);
-    for (size_t i = 0; terms.product && terms.squared.node && i < terms.product->n_inputs; i++)
-        if (tare_edge_equal(before_moves(terms.product->inputs[i]), terms.squared)) return true;
-    return false;
-}
-
 /* ---- sizes ---- */
 
-/* Arguments of up to this size lose less than 40 dB. */
+/* Arguments of up to this size lose less than 40 dB. A linear function of inputs is as large as they are. */
 static bool is_small(const struct tare_value_fact *fact) {
-    return fact->computed && !fact->wild && fabsf(fact->mean) + fact->spread + fact->dev <= 4;
+    return fact->computed && !fact->wild && !tare_fact_is_linear(fact) &&
+           fabsf(fact->mean) + fact->spread + fact->dev <= 4;
 }
 
 static bool is_angle(const struct tare_exact_values *v, const struct tare_exact_view *view,
@@ -482,7 +440,8 @@ bool tare_exact_is_found(const struct tare_exact_values *v, const struct tare_ex
 
 const struct tare_exact_kind tare_exact_kinds[] = {
     { "is an angle", TARE_EXACT_PRODUCT, false, is_large_angle },
-    { "is a squared distance", TARE_EXACT_PRODUCT, false, is_expanded_distance },
+    { "is a squared distance", TARE_EXACT_PRODUCT, false, tare_exact_is_expanded_distance },
+    { "is a distance of unit vectors", TARE_EXACT_PRODUCT, false, tare_exact_is_cosine_distance },
     { "is a product of inputs with a large offset", TARE_EXACT_PRODUCT, false, offsets_input_product },
     { "is a product of inputs that is added to an input", TARE_EXACT_PRODUCT, false, adds_linear_value },
     { "changes an output, by the check", TARE_EXACT_RESULT, false, tare_exact_is_found },
