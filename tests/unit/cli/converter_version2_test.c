@@ -2,6 +2,7 @@
 #include "support/graph_check.h"
 #include "support/seed_model.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define PLACE "tpu_functions { function_alias: \"tpu_func\" } "
@@ -107,6 +108,30 @@ static void low_priority__has_a_queue_of_its_own(void **state) {
     seed_refuses(path, LOW_PRIORITY("batch_timeout_micros: 1"), "low_priority_batch_options: max_batch_size 0");
 }
 
+/* Fields 11 to 13 of version 2, and the older message around them. */
+static void a_component_to_batch__is_named_directly(void **state) {
+    static const char *const components[] = {
+        "function_alias: \"tpu_func\"",
+        "concrete_function_name: \"__inference_tpu_func_10\"",
+        "signature_name: \"serving_default\"",
+        "experimental { function_alias: \"tpu_func\" }",
+    };
+    const char *path = model_of(-1, NULL);
+    (void)state;
+    for (size_t i = 0; i < sizeof components / sizeof *components; i++) {
+        char text[512];
+        struct tare_graph_model *model;
+        snprintf(text, sizeof text, "%s batch_options { num_batch_threads: 4 max_batch_size: 32 %s }", PLACE,
+                 components[i]);
+        seed_converts(path, text);
+        model = seed_load();
+        assert_int_equal(tare_node_int(only(model, "BatchFunction"), "max_batch_size", 0), 32);
+        tare_model_free(model);
+    }
+    seed_refuses(path, PLACE "batch_options { num_batch_threads: 4 max_batch_size: 32 function_alias: \"other\" }",
+                 "other");
+}
+
 /* The sharding is a wire message: the tile dimensions are its bytes 4 and 5. */
 static void arguments__are_split_along_the_dimension_that_is_named(void **state) {
     const char *path = model_with(NULL);
@@ -142,6 +167,7 @@ static void fields_for_gpus__are_refused(void **state) {
     seed_refuses(path, PLACE "non_xla_device_placement_options { place_variables_on_cpu: ENABLED }",
                  "non_xla_device_placement_options is for GPUs");
     seed_refuses(path, PLACE "bfloat16_optimization_options { scope: GPU }", "scope is GPU");
+    seed_refuses(path, PLACE "bfloat16_optimization_options { scope: 3 }", "scope is GPU");
     seed_converts(path, PLACE "xla_io_optimization: DISABLED experimental_options { graph_pruning: ENABLED }");
     tare_model_free(seed_load());
     seed_refuses(path, PLACE "experimental_options { graph_pruning: DISABLED }", "graph_pruning is DISABLED");
@@ -216,6 +242,7 @@ int main(void) {
         cmocka_unit_test(safety_checks__can_be_turned_off),
         cmocka_unit_test(cluster_names__are_shared_on_request),
         cmocka_unit_test(low_priority__has_a_queue_of_its_own),
+        cmocka_unit_test(a_component_to_batch__is_named_directly),
         cmocka_unit_test(arguments__are_split_along_the_dimension_that_is_named),
         cmocka_unit_test(fields_for_gpus__are_refused),
         cmocka_unit_test(stored_values__stay_float32_without_convert_checkpoint),

@@ -1,9 +1,12 @@
 /* Situations in which the public converter's bfloat16 pass is known (docs/converter.md, "Version 2"): branches of Case,
- * functions that are called as ops, flows of TensorArrays, and casts outside of the function. */
+ * functions that are called as ops, flows of TensorArrays, casts outside of the function, and the boundary with scope
+ * ALL. */
 #include "graph/calls.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"
 #include "tpu/bfloat16.h"
+
+#include <string.h>
 
 static size_t convert(struct tare_graph_model *model, struct tare_graph *graph) {
     const struct tare_bfloat16_options options = { .rounds_magnitudes = true };
@@ -94,11 +97,58 @@ static void a_result_that_the_cpu_casts_to_bfloat16__may_be_rounded(void **state
     tare_model_free(model);
 }
 
+/* Its arguments, results and body become bfloat16 together with the values around it. */
+static void a_function_that_is_called_as_an_op__is_converted(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f"), *callee = body(model, "callee", "Relu");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
+    struct tare_call_site site;
+    (void)state;
+    x = mini_node(f, "MatMul", "before", 2, x, x);
+    x = mini_node(f, "callee", "as_op", 1, x);
+    mini_return(f, "y", mini_node(f, "MatMul", "after", 2, x, x));
+    assert_true(convert(model, f) > 0);
+    mini_ok(tare_call_site(&site, &model->arena, graph_node(f, "as_op")));
+    assert_int_equal(site.n_callees, 1);
+    assert_true(site.callees[0] == callee || strcmp(site.callees[0]->name, "callee_bfloat16") == 0);
+    assert_int_equal(dtype_of(site.callees[0], "product"), TARE_DT_BFLOAT16);
+    assert_int_equal(site.callees[0]->returns[0].dtype, TARE_DT_BFLOAT16);
+    assert_int_equal(dtype_of(f, "as_op"), TARE_DT_BFLOAT16);
+    assert_int_equal(dtype_of(f, "after"), TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
+/* With scope ALL, a function that is placed keeps the dtypes of its arguments and results, which its callers in other
+ * programs know: values cross as float32, by casts that change none. */
+static void a_placed_function__keeps_its_signature_when_its_caller_is_converted(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *placed = body(model, "placed", "Relu"), *serve = tare_model_add_function(model, "serve");
+    struct tare_graph *const graphs[] = { placed, serve };
+    const struct tare_bfloat16_options options = { .rounds_magnitudes = true };
+    struct tare_edge x = mini_arg(serve, "x", TARE_DT_FLOAT);
+    size_t changes = 0;
+    (void)state;
+    x = mini_node(serve, "MatMul", "before", 2, x, x);
+    x = mini_call(serve, "PartitionedCall", "call", placed, 1, x);
+    mini_return(serve, "y", mini_node(serve, "MatMul", "after", 2, x, x));
+    mini_ok(tare_tpu_bfloat16(model, graphs, 2, &options, &changes));
+    graph_check_dtypes(model);
+    assert_int_equal(dtype_of(serve, "before"), TARE_DT_BFLOAT16);
+    assert_int_equal(dtype_of(serve, "after"), TARE_DT_BFLOAT16);
+    assert_int_equal(dtype_of(placed, "product"), TARE_DT_BFLOAT16);
+    assert_int_equal(placed->args[0]->output_dtypes[0], TARE_DT_FLOAT);
+    assert_int_equal(placed->returns[0].dtype, TARE_DT_FLOAT);
+    assert_string_equal(graph_node(serve, "call")->inputs[0].node->op, "Cast");
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_of_case__are_converted_with_the_op),
         cmocka_unit_test(the_flow_of_a_tensor_array__stays_consistent),
         cmocka_unit_test(a_result_that_the_cpu_casts_to_bfloat16__may_be_rounded),
+        cmocka_unit_test(a_function_that_is_called_as_an_op__is_converted),
+        cmocka_unit_test(a_placed_function__keeps_its_signature_when_its_caller_is_converted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
