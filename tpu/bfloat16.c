@@ -201,7 +201,8 @@ static tare_status check_graphs(bool *is_bfloat16, const struct set *set) {
     return TARE_FAIL(TARE_INVALID_ARGUMENT,
                      "%s is bfloat16 already: the bfloat16 optimization expects a float32 model "
                      "(bfloat16_optimization: DISABLED leaves the model as it is, skip_safety_checks: true in "
-                     "bfloat16_optimization_options converts the rest)",
+                     "bfloat16_optimization_options converts the rest). Found bfloat16 ops in the model. The model may "
+                     "have been converted before. It should not be converted again.",
                      text);
 }
 

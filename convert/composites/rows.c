@@ -1,5 +1,6 @@
 /* Rows of composite functions: look-ups, layer normalisation, ops of plugins. */
 #include "convert/composites/build.h"
+#include "graph/attr_text.h"
 #include "graph/op.h"
 
 #include <string.h>
@@ -105,20 +106,56 @@ static const struct tare_op_def *find_def(const struct tare_composing *c) {
     return tare_ops_find(model->custom_ops ? model->custom_ops : model->ops, c->name);
 }
 
-static bool has_attr(const struct tare_op_def *def, const char *name) {
-    for (size_t i = 0; i < def->n_attrs; i++)
-        if (strcmp(def->attrs[i].name, name) == 0) return true;
+static bool is_list(const struct tare_op_arg *arg) {
+    return arg->type_list_attr || arg->number_attr;
+}
+
+/* Whether so many tensors can be these arguments: each is one, a list any number. */
+static bool may_be(const struct tare_op_arg *args, size_t n_args, size_t tensors) {
+    size_t lists = 0;
+    for (size_t i = 0; i < n_args; i++)
+        lists += is_list(&args[i]);
+    return lists ? tensors >= n_args - lists : tensors == n_args;
+}
+
+static bool is_named(const char *name, const char *other) {
+    return other && strcmp(name, other) == 0;
+}
+
+/* What the types and the number of the inputs determine. */
+static bool follows_from_inputs(const struct tare_op_def *def, const char *attr) {
+    for (size_t i = 0; i < def->n_inputs; i++)
+        if (is_named(attr, def->inputs[i].type_attr) || is_named(attr, def->inputs[i].type_list_attr) ||
+            is_named(attr, def->inputs[i].number_attr))
+            return true;
     return false;
+}
+
+static tare_status check_attrs(struct tare_composing *c, const struct tare_op_def *def) {
+    for (size_t i = 0; i < c->n_attrs; i++) {
+        const struct tare_attr *given = &c->attrs[i];
+        const struct tare_op_attr *attr = tare_op_def_find_attr(def, given->name, strlen(given->name));
+        if (strcmp(given->name, "tfl_fusable_op") == 0) continue;
+        if (!attr) return tare_composing_decline(c, "op '%s' has no attribute '%s'", c->name, given->name);
+        if (attr->kind != given->kind || attr->is_list != given->is_list)
+            return tare_composing_decline(c, "attribute '%s' of op '%s' is %s (expected %s)", given->name, c->name,
+                                          tare_attr_kind_name(given->kind, given->is_list),
+                                          tare_attr_kind_name(attr->kind, attr->is_list));
+    }
+    for (size_t i = 0; i < def->n_attrs; i++)
+        if (!def->attrs[i].default_value && !tare_composing_attr(c, def->attrs[i].name) &&
+            !follows_from_inputs(def, def->attrs[i].name))
+            return tare_composing_decline(c, "op '%s' requires the attribute '%s'", c->name, def->attrs[i].name);
+    return TARE_OK;
 }
 
 static tare_status check_user_op(struct tare_composing *c) {
     const struct tare_op_def *def = find_def(c);
     if (!def)
         return tare_composing_decline(c, "there is no op '%s' (--plugin loads a library that defines it)", c->name);
-    for (size_t i = 0; i < c->n_attrs; i++)
-        if (strcmp(c->attrs[i].name, "tfl_fusable_op") != 0 && !has_attr(def, c->attrs[i].name))
-            return tare_composing_decline(c, "op '%s' has no attribute '%s'", c->name, c->attrs[i].name);
-    if (def->n_inputs > c->graph->n_args || def->n_outputs > c->graph->n_returns)
+    TARE_TRY(check_attrs(c, def));
+    if (!c->reason && (!may_be(def->inputs, def->n_inputs, c->graph->n_args) ||
+                       !may_be(def->outputs, def->n_outputs, c->graph->n_returns)))
         return tare_composing_decline(c, "op '%s' has %zu inputs and %zu outputs, the function %zu and %zu", c->name,
                                       def->n_inputs, def->n_outputs, c->graph->n_args, c->graph->n_returns);
     return TARE_OK;

@@ -200,6 +200,10 @@ static void existing_bfloat16__is_left_as_it_is_unless_the_options_say_more(void
     seed_says(path, PLACE, "node 'relu' (Relu) is bfloat16 already: all else stays float32");
     seed_refuses(path, PLACE "bfloat16_optimization: ENABLED",
                  "is bfloat16 already: the bfloat16 optimization expects a float32 model");
+    seed_refuses(
+        path, PLACE "bfloat16_optimization: ENABLED",
+        "Found bfloat16 ops in the model. The model may have been converted before. It should not be converted "
+        "again.");
     seed_converts(path, PLACE);
     struct tare_graph_model *model = seed_load();
     assert_int_equal(seed_count(model, "Cast"), 2);

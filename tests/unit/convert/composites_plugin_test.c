@@ -123,6 +123,38 @@ static void a_fused_op__may_have_a_name_in_lower_case(void **state) {
     tear_down(&f);
 }
 
+/* Nothing is changed then, and the conversion goes on. */
+static void a_fused_op__that_does_not_fit_is_declined(void **state) {
+    static const struct {
+        size_t inputs, attrs;
+        enum tare_attr_kind kind;
+        const char *reason;
+    } cases[] = {
+        { 2, 2, TARE_ATTR_FLOAT, "attribute 'example_option' of op 'my_custom_fused_op' is float (expected int)" },
+        { 2, 1, TARE_ATTR_INT, "op 'my_custom_fused_op' requires the attribute 'example_option'" },
+        { 1, 2, TARE_ATTR_INT, "op 'my_custom_fused_op' has 2 inputs and 2 outputs, the function 1 and 1" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        union tare_attr_item items[2] = { { .b = true }, { .i = 10 } };
+        const struct tare_attr attrs[] = {
+            { .name = "tfl_fusable_op", .kind = TARE_ATTR_BOOL, .count = 1, .items = &items[0] },
+            { .name = "example_option", .kind = cases[i].kind, .count = 1, .items = &items[1] }
+        };
+        struct fixture f;
+        plugin_tear_down(NULL);
+        plugin_set_up(NULL);
+        set_up(&f, cases[i].inputs, tare_shape_make(1, (int64_t)2));
+        const size_t nodes = f.function->n_nodes;
+        annotate(&f, "my_custom_fused_op", attrs, cases[i].attrs);
+        fuse(&f);
+        assert_non_null(f.found.items[0].reason);
+        assert_string_equal(f.found.items[0].reason, cases[i].reason);
+        assert_int_equal(f.function->n_nodes, nodes);
+        tear_down(&f);
+    }
+}
+
 static void a_rewrite__matches_a_prefix_and_an_exact_name(void **state) {
     static const char *const names[] = { "vendor_scale_v1", "vendor_scale_", "other_scale" };
     const struct tare_shape vector = tare_shape_make(1, (int64_t)2);
@@ -195,6 +227,7 @@ static void a_name__of_a_fused_op_is_an_identifier(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         PLUGIN_CASE(a_fused_op__may_have_a_name_in_lower_case),
+        PLUGIN_CASE(a_fused_op__that_does_not_fit_is_declined),
         PLUGIN_CASE(a_rewrite__matches_a_prefix_and_an_exact_name),
         PLUGIN_CASE(rewrites__are_tried_in_order),
         PLUGIN_CASE(a_function__that_all_decline_stays_with_the_first_reason),
