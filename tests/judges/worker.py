@@ -227,7 +227,8 @@ class Judge:
 
     def by_tensorflow(self, loaded: object, signature: str, compiled: str) -> list[Record]:
         """TensorFlow's outputs: compiled as a whole where XLA compiles the original model, too, otherwise op by op."""
-        if compiled and self.case.row.uncompiled:
+        strings = any(np.asarray(value).dtype.kind in "OSU" for value in self.case.rows[signature][0].values())     # XLA may abort
+        if compiled and (strings or self.case.row.uncompiled):
             return self.by_op(compiled, signature)
         try:
             return execution.run(loaded, signature, self.case.rows[signature], bool(compiled))
