@@ -295,6 +295,7 @@ def main(task: dict) -> None:
                     future = thread.submit(case.work)
                 except Exception as error:  # noqa: BLE001
                     journal.add(row.name, "write", "write", FAILED, f"{type(error).__name__}: {error}")
+                    journal.mark("finished", [row.name, 0.0])
             if waiting:
                 started = time.monotonic()
                 Judge(waiting, journal, modules).judge()
