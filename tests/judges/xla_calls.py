@@ -1,5 +1,5 @@
-"""Makes each Xla and UniformQuantized op, for which only XLA has kernels, a function of its own that XLA compiles, so that TensorFlow
-runs models that also have ops which XLA does not support, such as those of strings."""
+"""Makes ops functions of their own that XLA compiles, so that TensorFlow runs models that also have ops which XLA does not support,
+such as those of strings."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,7 +9,8 @@ from tensorflow.python.framework import op_def_registry
 
 import model_files
 
-PREFIXES = ("Xla", "Uniform")
+XLA_ALONE = ("Xla", "Uniform")      # how the names of ops begin for which only XLA has kernels
+OF_OTHER_NUMBERS = ("StatelessRandomNormal", "StatelessTruncatedNormal")     # of which XLA draws others than TensorFlow's kernels
 CALL = "output"     # the name of the results of a call
 
 
@@ -30,11 +31,12 @@ def function_of(node: node_def_pb2.NodeDef, name: str) -> tuple[function_pb2.Fun
     op = op_def_registry.get(node.op)
     function = function_pb2.FunctionDef()
     function.signature.name = name
-    body = function.node_def.add(name="op", op=node.op, attr=node.attr)
-    for index, (_, _, dtype) in enumerate(types(op.input_arg, node)):
+    defaults = {attr.name: attr.default_value for attr in op.attr if attr.HasField("default_value")}     # which files may lack
+    body = function.node_def.add(name="op", op=node.op, attr=defaults | dict(node.attr))
+    for index, (_, _, dtype) in enumerate(types(op.input_arg, body)):
         function.signature.input_arg.add(name=f"input_{index}", type=dtype)
         body.input.append(f"input_{index}")
-    results = types(op.output_arg, node)
+    results = types(op.output_arg, body)
     for index, (output, position, dtype) in enumerate(results):
         function.signature.output_arg.add(name=f"output_{index}", type=dtype)
         function.ret[f"output_{index}"] = f"op:{output}:{position}"
@@ -51,14 +53,14 @@ def call(node: node_def_pb2.NodeDef, function: function_pb2.FunctionDef) -> None
     node.attr["_XlaMustCompile"].b = True
 
 
-def rewrite(graph: graph_pb2.GraphDef) -> None:
-    """All ops of a graph and of the functions in its library."""
+def rewrite(graph: graph_pb2.GraphDef, prefixes: tuple[str, ...]) -> None:
+    """All such ops of a graph and of the functions in its library."""
     made: list[function_pb2.FunctionDef] = []
     for owner in [graph, *graph.library.function]:
         renamed: dict[str, str] = {}
         nodes = owner.node if owner is graph else owner.node_def
         for node in nodes:
-            if node.op.startswith(PREFIXES):
+            if node.op.startswith(prefixes):
                 function, results = function_of(node, f"compiled_by_xla_{len(made)}")
                 renamed |= {f"{node.name}:{output}:{position}": f"{node.name}:{CALL}:{index}" for index, (output, position) in enumerate(results)}
                 call(node, function)
@@ -71,9 +73,9 @@ def rewrite(graph: graph_pb2.GraphDef) -> None:
     graph.library.function.extend(made)
 
 
-def runnable(folder: str, into: str) -> None:
-    """Writes the model of `folder` with calls; its other files become links."""
+def runnable(folder: str, into: str, prefixes: tuple[str, ...] = XLA_ALONE) -> None:
+    """Writes the model of `folder` with calls in place of the ops whose names begin so; its other files become links."""
     model = model_files.parse(folder)
     for graph in model.meta_graphs:
-        rewrite(graph.graph_def)
+        rewrite(graph.graph_def, prefixes)
     model_files.write(model, folder, into)

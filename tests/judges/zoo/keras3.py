@@ -234,3 +234,11 @@ def keras3_half(folder: str, random: np.random.Generator) -> dict[str, list[Reco
     y = layers.Dense(32, activation="relu", dtype="float16")(x)
     export(keras.Model(x, layers.Dense(4, dtype="float32")(y)), folder, random, (2, 16))
     return {SERVING: [{"x": floats(random, 2, 16).astype(np.float16)} for _ in range(4)]}
+
+
+@model()
+def keras3_random_at_inference(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    x = keras.Input((16, 16, 3), name="image")
+    y = layers.RandomFlip("horizontal", seed=5)(layers.RandomRotation(0.2, seed=4)(x, training=True), training=True)
+    y = layers.GlobalAveragePooling2D()(layers.Conv2D(4, 3)(y))
+    return export(keras.Model(x, layers.Dense(3)(layers.GaussianDropout(0.3, seed=6)(y, training=True))), folder, random, (1, 16, 16, 3))

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from catalogue import Record, model
 from zoo.modules import FLOAT_IN_DYNAMIC, Layers, Spec, traced
-from zoo.saving import SERVING, floats, save
+from zoo.saving import SERVING, drawn, floats, save
 
 
 @model(quick=True)
@@ -180,3 +180,18 @@ def images_augmented_on_the_cpu(folder: str, random: np.random.Generator) -> dic
     module.serve = traced(serve, Spec([None, 24, 30, 3], tf.uint8, name="image"))
     save(module, folder, module.serve)
     return {SERVING: [{"image": random.integers(0, 256, (1, 24, 30, 3)).astype(np.uint8)} for _ in range(4)]}
+
+
+@model()
+def sparse_sums_and_products(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    """On the CPU, where the scope ALL leaves a sum in float32, for which TensorFlow has no bfloat16 kernel."""
+    module = Layers(random, (10, 6), (6, 3))
+
+    def serve(values: tf.Tensor) -> dict[str, tf.Tensor]:
+        sparse = tf.sparse.from_dense(tf.nn.relu(values))
+        doubled = tf.sparse.add(sparse, sparse)
+        return {"y": tf.nn.relu(tf.sparse.sparse_dense_matmul(doubled, module.w0)) @ module.w1}
+
+    module.serve = traced(serve, Spec([None, 10], name="values"))
+    save(module, folder, module.serve)
+    return drawn(random, {"values": (2, 10)})
