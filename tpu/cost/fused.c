@@ -3,6 +3,7 @@
 #include "base/tensor/float8.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
+#include "graph/trips.h"
 #include "interpreter/inference/infer.h"
 #include "tpu/cost/product.h"
 #include "tpu/cost/rows.h"
@@ -21,6 +22,7 @@ struct fusing {
     void (*each)(void *arg, const struct tare_node *first, const struct tare_fused_cost *group);
     void *arg;
     int64_t batch; /* open first dimensions */
+    double times;  /* that the graph runs: the trips of the loops around it */
     int depth;
     size_t visited; /* nodes, once per call path, and constants, once per use */
 };
@@ -317,6 +319,9 @@ static tare_status add_graph(struct fusing *f, const struct tare_graph *graph, c
                              const struct tare_shape *arg_shapes);
 
 static tare_status add_callees(struct fused_graph *g, const struct tare_node *node, const struct tare_call_site *site) {
+    const double times = g->f->times;
+    const int64_t trips = site->kind == TARE_CALL_LOOP ? tare_loop_trips(node, site) : 1;
+    if (trips >= 0) g->f->times *= (double)trips;
     for (size_t c = 0; c < site->n_callees; c++) {
         const struct tare_graph *callee = site->callees[c];
         struct tare_shape *args = TARE_NEW_ARRAY(g->f->arena, struct tare_shape, callee->n_args + 1);
@@ -325,6 +330,7 @@ static tare_status add_callees(struct fused_graph *g, const struct tare_node *no
             args[i] = i < site->n_args ? shape_of(g, node->inputs[site->first + i]) : tare_shape_unknown();
         TARE_TRY(add_graph(g->f, callee, NULL, args));
     }
+    g->f->times = times;
     return TARE_OK;
 }
 
@@ -371,11 +377,15 @@ static void add_groups(struct fused_graph *g) {
                                         : cost->float8_macs > 0 ? TARE_TPU_FLOAT8
                                                                 : TARE_TPU_BFLOAT16;
         for (int c = 0; c < TARE_TPU_CHIPS; c++) {
-            cost->least[c] = tare_tpu_chip_seconds(&tare_tpu_chips[c], cost->macs, rate, cost->bytes);
-            cost->seconds[c] = tare_tpu_work_seconds(&group->work, c, cost->bytes);
+            cost->least[c] = g->f->times * tare_tpu_chip_seconds(&tare_tpu_chips[c], cost->macs, rate, cost->bytes);
+            cost->seconds[c] = g->f->times * tare_tpu_work_seconds(&group->work, c, cost->bytes);
             total->least[c] += cost->least[c];
             total->seconds[c] += cost->seconds[c];
         }
+        cost->macs *= g->f->times;
+        cost->integer_macs *= g->f->times;
+        cost->float8_macs *= g->f->times;
+        cost->bytes *= g->f->times;
         total->macs += cost->macs;
         total->integer_macs += cost->integer_macs;
         total->float8_macs += cost->float8_macs;
@@ -431,7 +441,9 @@ static tare_status add_graph(struct fusing *f, const struct tare_graph *graph, c
 tare_status tare_tpu_fused_graph_cost(struct tare_fused_cost *out, struct tare_arena *arena,
                                       struct tare_bindings *bindings, struct tare_inference *inference,
                                       const struct tare_graph *graph, const struct tare_shape *args) {
-    struct fusing f = { .arena = arena, .bindings = bindings, .inference = inference, .total = out, .batch = 1 };
+    struct fusing f = {
+        .arena = arena, .bindings = bindings, .inference = inference, .total = out, .batch = 1, .times = 1
+    };
     *out = (struct tare_fused_cost){ 0 };
     return add_graph(&f, graph, NULL, args);
 }
@@ -441,7 +453,7 @@ tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *arena, const
                     const struct tare_signature *signature, int64_t batch,
                     void (*each)(void *arg, const struct tare_node *first, const struct tare_fused_cost *group),
                     void *arg) {
-    struct fusing f = { .arena = arena, .total = out, .each = each, .arg = arg, .batch = batch };
+    struct fusing f = { .arena = arena, .total = out, .each = each, .arg = arg, .batch = batch, .times = 1 };
     tare_status status;
     *out = (struct tare_fused_cost){ 0 };
     TARE_TRY(tare_bindings_new(&f.bindings, model));

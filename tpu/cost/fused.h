@@ -6,7 +6,7 @@
  * input, every other op begins a group. A tensor is written where a user is in another group or is not elementwise,
  * or it is a result, and read once by each such user; values computed only from constants cost the reading of these
  * constants. Padding belongs to the op that reads it, and an argument's conversion to the matrix product that does.
- * Bodies of If and Case all count, those of While once. */
+ * Bodies of If and Case all count, those of While as often as they run, where a counter tells (graph/trips.h). */
 #ifndef TARE_TPU_FUSED_COST_H
 #define TARE_TPU_FUSED_COST_H
 

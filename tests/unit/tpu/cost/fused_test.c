@@ -134,8 +134,47 @@ static void integers_that_become_floats__are_read_as_integers(void **state) {
     tare_model_free(f.model);
 }
 
+/* Products of a loop whose counter begins with `first`, is compared with 10, and changes by 3. */
+static double macs_of_loop(const char *compare, bool reverses, const char *op, int32_t first) {
+    struct fixture f;
+    set_up(&f);
+    struct tare_graph *condition = tare_model_add_function(f.model, "condition");
+    const struct tare_edge i = mini_arg(condition, "i", TARE_DT_INT32), limit = mini_int(condition, "limit", 10);
+    mini_arg(condition, "x", TARE_DT_FLOAT);
+    mini_return(condition, "more",
+                mini_node(condition, compare, "compare", 2, reverses ? limit : i, reverses ? i : limit));
+    struct tare_graph *body = tare_model_add_function(f.model, "body");
+    const struct tare_edge at = mini_arg(body, "i", TARE_DT_INT32), x = mini_arg(body, "x", TARE_DT_FLOAT);
+    mini_return(body, "i", mini_node(body, op, "next", 2, at, mini_int(body, "step", 3)));
+    mini_return(body, "x", mini_node(body, "MatMul", "square", 2, x, x));
+    struct tare_edge start = mini_int(f.model->main, "start", first);
+    struct tare_node *loop =
+        mini_open(f.model->main, "StatelessWhile", "loop", 2, start, tensor(f.model, "square", INNER, INNER));
+    mini_ok(tare_node_set_func(loop, "cond", "condition"));
+    mini_ok(tare_node_set_func(loop, "body", "body"));
+    mini_ok(tare_node_set_type_list(loop, "T", (int[]){ TARE_DT_INT32, TARE_DT_FLOAT }, 2));
+    count(&f, mini_output(mini_done(loop), 1));
+    const double macs = f.cost.macs / (INNER * INNER * INNER);
+    tare_model_free(f.model);
+    return macs;
+}
+
+static void bodies_of_loops__count_as_often_as_the_counter_says(void **state) {
+    (void)state;
+    assert_float_equal(macs_of_loop("Less", false, "AddV2", 0), 4, 0);        /* 0, 3, 6, 9 */
+    assert_float_equal(macs_of_loop("Less", false, "AddV2", 1), 3, 0);        /* 1, 4, 7 */
+    assert_float_equal(macs_of_loop("LessEqual", false, "AddV2", 1), 4, 0);   /* 1, 4, 7, 10 */
+    assert_float_equal(macs_of_loop("Greater", true, "AddV2", 1), 3, 0);      /* 10 > 1, 4, 7 */
+    assert_float_equal(macs_of_loop("Greater", false, "Sub", 16), 2, 0);      /* 16, 13 */
+    assert_float_equal(macs_of_loop("GreaterEqual", false, "Sub", 16), 3, 0); /* 16, 13, 10 */
+    assert_float_equal(macs_of_loop("Less", false, "AddV2", 12), 0, 0);
+    assert_float_equal(macs_of_loop("Less", false, "Sub", 0), 1, 0); /* not known */
+    assert_float_equal(macs_of_loop("Less", false, "Mul", 1), 1, 0); /* not known */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bodies_of_loops__count_as_often_as_the_counter_says),
         cmocka_unit_test(one_product__reads_its_inputs_and_writes_its_result),
         cmocka_unit_test(a_product_of_float8__has_its_rate),
         cmocka_unit_test(elementwise_ops_after_it__cost_no_traffic),
