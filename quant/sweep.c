@@ -1,6 +1,7 @@
 /* Removes nodes, constants and variables that nothing uses after a rewrite. */
 #include "quant/sweep.h"
 #include "graph/model.h"
+#include "graph/shared_constants.h"
 
 #include <string.h>
 
@@ -92,6 +93,12 @@ static tare_status remove_unreachable(const struct sweeper *sweeper, struct tare
     return tare_graph_remove_unreachable(graph, NULL);
 }
 
+/* Layers of one stack (two in an iteration of a loop, say) have the same scales and corrections. */
+static tare_status share_constants(const struct sweeper *sweeper, struct tare_graph *graph) {
+    (void)sweeper;
+    return tare_graph_share_constants(graph);
+}
+
 /* Calls `fn` for each graph with rewritten layers: those of a graph are contiguous. */
 static tare_status each_graph(const struct sweeper *sweeper,
                               tare_status (*fn)(const struct sweeper *sweeper, struct tare_graph *graph)) {
@@ -124,6 +131,7 @@ tare_status tare_quant_sweep(const struct tare_quant_work *work) {
     tare_status status = sweeper.fences ? note_ops(&sweeper) : TARE_NO_MEMORY;
     if (status == TARE_OK) status = each_graph(&sweeper, change_all_controls);
     if (status == TARE_OK) remove_ops(work);
+    if (status == TARE_OK) status = each_graph(&sweeper, share_constants);
     if (status == TARE_OK) status = each_graph(&sweeper, remove_unreachable);
     tare_map_free(&sweeper.layers);
     return status;

@@ -117,14 +117,16 @@ static double variance(const struct tare_statistics *s) {
     return tare_exact_sum_value(&s->sum_of_squares) / count - mean * mean;
 }
 
-/* The mean square of the steps of the activation's grid, over the iterations that have their own. */
+/* The mean square of the steps of the activation's grid, over the layer's own iterations. */
 static double square_step(const struct tare_quant_layer *layer) {
     const struct tare_quant_entries *entries = layer->entries;
-    double sum = 0;
-    if (!entries) return layer->left_params.scale * layer->left_params.scale;
-    for (int64_t i = 0; i < entries->count; i++)
-        sum += entries->left[i].scale * entries->left[i].scale;
-    return sum / (double)entries->count;
+    double sum = 0, count = 0;
+    for (int64_t i = 0; entries && i < entries->count; i++)
+        if (!entries->own || entries->own[i]) {
+            sum += entries->left[i].scale * entries->left[i].scale;
+            count++;
+        }
+    return count > 0 ? sum / count : layer->left_params.scale * layer->left_params.scale;
 }
 
 /* Sets *db to the ratio of the variance of the layer's output to the error that rounding its input adds, in dB, if it

@@ -43,8 +43,10 @@ tare_lower_fn tare_lower_custom_call, tare_lower_dynamic_reduce_window, tare_low
 /* Operand i as an edge of the graph: of a quantized type the stored integers, or with `dequantized` real numbers. */
 struct tare_edge tare_lower_in(struct tare_lowering *l, size_t i);
 /* Both operands of an element-wise op. One that was broadcast to the shape of the other is taken from before that: the
- * op broadcasts itself, and a constant stays one. */
+ * op broadcasts itself, and a constant stays one; both, if they have the shape together. */
 void tare_lower_pair(struct tare_lowering *l, struct tare_edge *x, struct tare_edge *y);
+/* Operand i of an op that broadcasts it to the shape of `other`: before its broadcast, if it is one number. */
+struct tare_edge tare_lower_number_in(struct tare_lowering *l, size_t i, struct tare_edge other);
 /* The dtype of operand (result) i; with `dequantized` that of the real numbers. */
 int tare_lower_in_dtype(const struct tare_lowering *l, size_t i);
 int tare_lower_out_dtype(const struct tare_lowering *l, size_t i);

@@ -10,6 +10,7 @@
  * There are no zero points: padding is 0, and bias and activation function are unchanged. */
 #include "quant/dynamic_range.h"
 #include "quant/layer_index.h"
+#include "quant/selection/entries.h"
 #include "quant/xla.h"
 
 #include <string.h>
@@ -42,18 +43,31 @@ static tare_status replace(struct tare_emit *emit, struct tare_quant_layer *laye
 
 static tare_status plan_static(const char **reason, const struct tare_quant_work *work,
                                struct tare_quant_layer *layer) {
-    return layer->kind == TARE_KIND_GATHER ? TARE_OK : tare_quant_find_activations(reason, work, layer);
+    if (layer->kind == TARE_KIND_GATHER) return TARE_OK;
+    TARE_TRY(tare_quant_find_activations(reason, work, layer));
+    return *reason || layer->input_scale ? TARE_OK : tare_quant_find_entries(work, layer);
 }
 
-/* All layers that read the activation with the same scale share its codes. */
+/* All layers that read the activation with the same scale share its codes; `by_entry`: by iteration, NULL if there is
+ * one range for all. */
 static tare_status emit_static_codes(struct tare_edge *out, struct tare_quant_work *work, struct tare_emit *emit,
                                      const struct tare_quant_layer *layer, struct tare_edge x,
-                                     const struct tare_qparams *params) {
+                                     struct tare_qparams *by_entry, const struct tare_qparams *params) {
     struct tare_quant_shared made = { .method = &tare_method_float8_static, .real = x, .params = params };
-    const struct tare_quant_shared *shared = tare_quant_find_shared(work, made.method, x, params);
+    struct tare_quant_entries *entries = by_entry ? TARE_NEW(work->arena, struct tare_quant_entries) : NULL;
+    if (by_entry && !entries) return TARE_NO_MEMORY;
+    if (entries) {
+        *entries =
+            (struct tare_quant_entries){ .by = layer->entries->by, .count = layer->entries->count, .left = by_entry };
+        made.entries = entries;
+        made.params = NULL;
+    }
+    const struct tare_quant_shared *shared = entries ? tare_quant_find_shared_entries(work, x, entries)
+                                                     : tare_quant_find_shared(work, made.method, x, params);
     if (!shared) {
-        made.integer =
-            emit_codes(emit, format_of(layer), x, tare_emit_f32(emit, "quantize/scale", (float)params->scale));
+        const struct tare_edge scale = entries ? tare_emit_entry_scale(emit, "quantize/scales", entries, by_entry)
+                                               : tare_emit_f32(emit, "quantize/scale", (float)params->scale);
+        made.integer = emit_codes(emit, format_of(layer), x, scale);
         TARE_TRY(emit->status);
         TARE_TRY(tare_quant_add_shared(&shared, work, &made));
     }
@@ -66,21 +80,37 @@ static double factor_of(const struct tare_qparams *input, double weight_scale) {
     return (double)((float)input->scale * (float)weight_scale);
 }
 
+/* By iteration, then by channel; NULL: no memory. */
+static double *find_factors(int64_t *count, struct tare_arena *arena, const struct tare_quant_layer *layer) {
+    const struct tare_quantized_weight *q = &layer->quantized;
+    const struct tare_quant_entries *entries = layer->entries;
+    const int64_t n = entries ? entries->count : 1, all = layer->weight ? q->n_scales : 1;
+    const int64_t each = entries && layer->weight && layer->selection && all > 1 ? all / n : all;
+    double *factors = TARE_NEW_ARRAY(arena, double, (size_t)(n * each));
+    *count = n * each;
+    for (int64_t i = 0; factors && i < n * each; i++) {
+        const struct tare_qparams *right = entries && !layer->weight ? &entries->right[i / each] : &layer->right_params;
+        factors[i] = factor_of(entries ? &entries->left[i / each] : &layer->left_params,
+                               layer->weight ? q->scales[each < all ? i : i % each] : right->scale);
+    }
+    return factors;
+}
+
 static tare_status rewrite_static(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
-    const struct tare_quantized_weight *q = &layer->quantized;
-    const int64_t count = layer->weight ? q->n_scales : 1;
-    double *factors = TARE_NEW_ARRAY(work->arena, double, (size_t)count);
+    const struct tare_quant_entries *entries = layer->entries;
     struct tare_edge x, w;
+    int64_t count;
     if (layer->kind == TARE_KIND_GATHER) return tare_quant_rewrite_table(layer);
+    const double *factors = find_factors(&count, work->arena, layer);
     if (!factors) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < count; i++)
-        factors[i] = factor_of(&layer->left_params, layer->weight ? q->scales[i] : layer->right_params.scale);
-    TARE_TRY(emit_static_codes(&x, work, &emit, layer, layer->op->inputs[layer->left], &layer->left_params));
+    TARE_TRY(emit_static_codes(&x, work, &emit, layer, layer->op->inputs[layer->left], entries ? entries->left : NULL,
+                               &layer->left_params));
     if (layer->weight)
         w = tare_emit_operand(&emit, layer, TARE_DT_FLOAT);
     else
-        TARE_TRY(emit_static_codes(&w, work, &emit, layer, layer->op->inputs[layer->right], &layer->right_params));
+        TARE_TRY(emit_static_codes(&w, work, &emit, layer, layer->op->inputs[layer->right],
+                                   entries ? entries->right : NULL, &layer->right_params));
     const struct tare_edge y = tare_emit_product(&emit, layer, x, w, TARE_DT_FLOAT);
     return replace(&emit, layer, y, tare_emit_channels(&emit, "output/scale", layer, factors, count));
 }

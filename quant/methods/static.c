@@ -57,14 +57,25 @@ static int64_t channels_each(const struct tare_quant_layer *layer) {
     return tare_quant_channels(&layer->product) / (layer->entries && layer->selection ? layer->entries->count : 1);
 }
 
+/* Whether each iteration of a loop has a shift of its own. */
+static bool has_own_shift(const struct tare_quant_layer *layer) {
+    return layer->shift && layer->entries && layer->selection;
+}
+
 static struct tare_edge no_memory(struct tare_emit *emit) {
     emit->status = TARE_NO_MEMORY;
     return (struct tare_edge){ NULL, 0 };
 }
 
-/* zero_point * sum of each output channel's integers: the zero-point correction term. */
-static struct tare_edge emit_offset(struct tare_emit *emit, struct tare_arena *arena,
-                                    const struct tare_quant_layer *layer) {
+/* The scale of a channel's sums in an iteration. */
+static double factor_at(const struct factors *factors, int64_t iteration, int64_t channel) {
+    return factors->exact[iteration * factors->each + (factors->each > 1 ? channel : 0)];
+}
+
+/* zero_point * sum of each output channel's integers, the zero-point correction term, less what a loop's layer adds to
+ * its results, which this takes over. */
+static struct tare_edge emit_offset(struct tare_emit *emit, struct tare_arena *arena, struct tare_quant_layer *layer,
+                                    const struct factors *factors) {
     const int64_t each = channels_each(layer), n = iterations(layer);
     int32_t *sums, *offsets;
     if (!layer->entries)
@@ -72,10 +83,15 @@ static struct tare_edge emit_offset(struct tare_emit *emit, struct tare_arena *a
     sums = tare_quant_weight_sums(arena, layer);
     offsets = TARE_NEW_ARRAY(arena, int32_t, (size_t)(n * each));
     if (!sums || !offsets) return no_memory(emit);
+    const bool takes_shift = has_own_shift(layer);
     for (int64_t i = 0; i < n; i++)
-        for (int64_t c = 0; c < each; c++)
-            offsets[i * each + c] =
-                (int32_t)((int64_t)layer->entries->left[i].zero_point * sums[layer->selection ? i * each + c : c]);
+        for (int64_t c = 0; c < each; c++) {
+            const int64_t k = layer->selection ? i * each + c : c;
+            const double added = takes_shift ? nearbyint(layer->shift[k] / factor_at(factors, i, c)) : 0;
+            offsets[i * each + c] = (int32_t)((int64_t)layer->entries->left[i].zero_point * sums[k] -
+                                              (int64_t)fmax(INT32_MIN, fmin(INT32_MAX, added)));
+        }
+    if (takes_shift) layer->shift = NULL;
     return tare_emit_channel_ints(emit, "zero_point_offset", layer, offsets);
 }
 
@@ -130,7 +146,8 @@ static struct tare_edge emit_sums(struct tare_emit *emit, struct tare_quant_work
     if (has_bias && shifts && !layer->entries && tare_quant_channels(&layer->product) == layer->product.columns)
         return tare_emit_binary(emit, "AddV2", "add_bias", sums,
                                 emit_bias_and_offset(emit, work->arena, layer, factors));
-    if (shifts) sums = tare_emit_binary(emit, "Sub", "sub_offset", sums, emit_offset(emit, work->arena, layer));
+    if (shifts || has_own_shift(layer))
+        sums = tare_emit_binary(emit, "Sub", "sub_offset", sums, emit_offset(emit, work->arena, layer, factors));
     if (has_bias)
         sums = tare_emit_binary(emit, "AddV2", "add_bias", sums, emit_bias(emit, work->arena, layer, factors));
     return sums;

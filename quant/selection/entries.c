@@ -68,18 +68,36 @@ void tare_quant_find_loop(struct tare_quant_layer *layers, size_t count) {
 
 /* ---- ranges ---- */
 
+/* The range of an entry of the input, or, where the layer does not use this entry, of the input of another layer that
+ * chooses from the same stack: layers of one iteration then have the same tables. */
+static tare_status find_range(bool *found, bool *own, double *low, double *high, const struct tare_quant_work *work,
+                              const struct tare_quant_layer *layer, struct tare_edge edge, int64_t entry) {
+    TARE_TRY(tare_quant_find_entry_range(found, low, high, work->cache, work->ranges, edge, entry, &layer->setting));
+    *own = *found;
+    for (size_t i = 0; i < work->n_layers && !*found && layer->weight; i++) {
+        const struct tare_quant_layer *other = &work->layers[i];
+        if (other == layer || !other->weight || other->weight->data != layer->weight->data || !other->loop ||
+            other->loop->count != layer->loop->count || other->op->graph != layer->op->graph)
+            continue;
+        TARE_TRY(tare_quant_find_entry_range(found, low, high, work->cache, work->ranges, other->input, entry,
+                                             &layer->setting));
+    }
+    return TARE_OK;
+}
+
 /* *differ: the parameters are not those of all iterations together. An iteration that no sample reached has these. */
-static tare_status find_params(struct tare_qparams **out, bool *differ, const struct tare_quant_work *work,
+static tare_status find_params(struct tare_qparams **out, bool **own, bool *differ, const struct tare_quant_work *work,
                                const struct tare_quant_layer *layer, struct tare_edge edge,
                                const struct tare_qparams *all) {
     const struct tare_qscheme scheme = tare_quant_activation_scheme(&layer->setting);
     struct tare_qparams *params = TARE_NEW_ARRAY(work->arena, struct tare_qparams, (size_t)layer->loop->count);
     double low, high;
     bool found;
-    if (!params) return TARE_NO_MEMORY;
+    *own = TARE_NEW_ARRAY(work->arena, bool, (size_t)layer->loop->count);
+    if (!params || !*own) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < layer->loop->count; i++) {
         params[i] = *all;
-        TARE_TRY(tare_quant_find_entry_range(&found, &low, &high, work->cache, work->ranges, edge, i, &layer->setting));
+        TARE_TRY(find_range(&found, &(*own)[i], &low, &high, work, layer, edge, i));
         if (found && tare_qparams_from_range(&params[i], low, high, &scheme) != TARE_OK) {
             tare_error_clear(); /* not finite */
             params[i] = *all;
@@ -98,9 +116,9 @@ tare_status tare_quant_find_entries(const struct tare_quant_work *work, struct t
     if (!layer->loop || work->plan->shared_ranges || !work->ranges || !work->ranges->find_entry) return TARE_OK;
     TARE_TRY(tare_quant_fake_range(&trained, &low, &high, work->fakes, layer->input));
     if (trained) return TARE_OK;
-    TARE_TRY(find_params(&entries.left, &differ, work, layer, layer->input, &layer->left_params));
+    TARE_TRY(find_params(&entries.left, &entries.own, &differ, work, layer, layer->input, &layer->left_params));
     if (!layer->weight)
-        TARE_TRY(find_params(&entries.right, &differ, work, layer, layer->second, &layer->right_params));
+        TARE_TRY(find_params(&entries.right, &entries.own, &differ, work, layer, layer->second, &layer->right_params));
     if (!differ) return TARE_OK;
     layer->entries = TARE_NEW(work->arena, struct tare_quant_entries);
     if (!layer->entries) return TARE_NO_MEMORY;

@@ -10,6 +10,7 @@ struct tare_quant_entries {
     struct tare_quant_selection *by; /* the layer's `loop` */
     int64_t count;
     struct tare_qparams *left, *right; /* by entry; right NULL: a weight */
+    bool *own; /* entries that the layer chooses; the others are those of other layers in an iteration. NULL: all */
 };
 
 /* Sets layer->entries, if the plan allows it and the ranges of its activations differ between iterations. */
