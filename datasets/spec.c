@@ -261,7 +261,7 @@ static tare_status list_inputs(struct tare_dataset_spec *spec, const Tare__Datas
     for (size_t i = 0; i < message->n_input; i++)
         spec->inputs[spec->count++] = message->input[i];
     if (message->label) {
-        spec->inputs[spec->count++] = message->label;
+        spec->label = spec->inputs[spec->count++] = message->label;
         if (!*message->label->name) message->label->name = tare_arena_strdup(&spec->arena, "label");
         if (!message->label->name) return TARE_NO_MEMORY;
     }

@@ -15,26 +15,45 @@ enum { NAMES_SHOWN = 32 };
 
 /* ---- finding ---- */
 
+/* The keys with values, as many as messages show; the rest of the array is NULL. */
+static void list_names(const char *names[NAMES_SHOWN + 1], const struct tare_features *features) {
+    size_t count = 0;
+    memset(names, 0, (NAMES_SHOWN + 1) * sizeof *names);
+    for (size_t i = 0; i < features->count && count < NAMES_SHOWN; i++)
+        if (features->items[i].values.dtype != TARE_DT_INVALID) names[count++] = features->items[i].key;
+}
+
+static bool has_key(const struct tare_features *features, const char *name) {
+    for (size_t i = 0; i < features->count; i++)
+        if (strcmp(features->items[i].key, name) == 0) return true;
+    return false;
+}
+
 static tare_status no_feature(const char *name, const struct tare_features *features) {
     const char *names[NAMES_SHOWN + 1], *near;
     struct tare_strbuf list = { 0 };
-    size_t count = 0;
     tare_status status;
-    for (size_t i = 0; i < features->count; i++)
-        if (strcmp(features->items[i].key, name) == 0)
-            return TARE_FAIL(TARE_NOT_FOUND, "'%s' has no value in this record (default_value sets one)", name);
-    for (size_t i = 0; i < features->count && count < NAMES_SHOWN; i++) {
-        if (features->items[i].values.dtype == TARE_DT_INVALID) continue;
-        tare_strbuf_printf(&list, "%s%s", count ? ", " : "", features->items[i].key);
-        names[count++] = features->items[i].key;
-    }
-    names[count] = NULL;
+    if (has_key(features, name))
+        return TARE_FAIL(TARE_NOT_FOUND, "'%s' has no value in this record (default_value sets one)", name);
+    list_names(names, features);
+    for (size_t i = 0; names[i]; i++)
+        tare_strbuf_printf(&list, "%s%s", i ? ", " : "", names[i]);
     near = tare_nearest_name(name, names);
     status = TARE_FAIL(TARE_NOT_FOUND, "the record has no feature '%s'%s%s%s (it has %s)", name,
                        near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "",
-                       count ? tare_strbuf_text(&list) : "none");
+                       names[0] ? tare_strbuf_text(&list) : "none");
     tare_strbuf_free(&list);
     return status;
+}
+
+/* Samples need no label: it is left out where the record has neither its feature nor one with a similar name. */
+static bool is_unlabelled(const struct tare_dataset_spec *spec, const input_row *input,
+                          const struct tare_features *features) {
+    const char *names[NAMES_SHOWN + 1];
+    if (input != spec->label || input->n_column || input->n_default_value || has_key(features, input->feature))
+        return false;
+    list_names(names, features);
+    return input->source != TARE__DATASET_INPUT__SOURCE__RECORD && !tare_nearest_name(input->feature, names);
 }
 
 static bool is_column_dtype(int dtype) {
@@ -465,12 +484,14 @@ tare_status tare_dataset_spec_apply(struct tare_sample *out, const struct tare_d
     out->values = TARE_NEW_ARRAY(&out->arena, struct tare_tensor, spec->count);
     if (!out->keys || !out->values) return TARE_NO_MEMORY;
     for (size_t i = 0; i < spec->count; i++) {
+        const size_t k = out->count;
         tare_status status;
-        out->keys[i] = tare_arena_strdup(&out->arena, spec->inputs[i]->name);
-        if (!out->keys[i]) return TARE_NO_MEMORY;
+        if (is_unlabelled(spec, spec->inputs[i], features)) continue;
+        out->keys[k] = tare_arena_strdup(&out->arena, spec->inputs[i]->name);
+        if (!out->keys[k]) return TARE_NO_MEMORY;
         out->count++;
-        status = make_value(&out->values[i], spec->inputs[i], features);
-        if (status == TARE_OK) status = own(&out->values[i]);
+        status = make_value(&out->values[k], spec->inputs[i], features);
+        if (status == TARE_OK) status = own(&out->values[k]);
         if (status == TARE_OK) note_rotation(spec, spec->inputs[i], features);
         TARE_TRY(tare_error_prefix(status, "input '%s'", spec->inputs[i]->name));
     }

@@ -9,7 +9,8 @@
 
 struct tare_dataset_spec {
     struct tare_arena arena;
-    Tare__DatasetInput **inputs; /* checked; the label is last; name and feature are set */
+    Tare__DatasetInput **inputs;     /* checked; the label is last; name and feature are set */
+    const Tare__DatasetInput *label; /* NULL: none */
     size_t count;
     atomic_bool *met_rotated; /* from the arena; set by every thread that decodes such an image */
 };

@@ -184,6 +184,7 @@ tare_status tare_workflow_compare_next(struct tare_compare_job *c) {
     if (verdict.reason == TARE_VERDICT_GUESS && !c->task->data_name) {
         tare_strbuf_puts(&text, "tare dataset head ");
         tare_strbuf_shell_word(&text, c->task->data[0]);
+        put_files(&text, "spec", &c->task->spec_path, c->task->spec_path ? 1 : 0);
         return take(&c->result.next, &c->result.arena, &text);
     }
     if (verdict.reason != TARE_VERDICT_TARGET) return TARE_OK;

@@ -11,10 +11,11 @@ mkdir README.md getting-started.md recipes.md quantization.md converter.md
 cp -r "$glyphs/saved_model" README.md/my_model
 gzip -dc "$glyphs/calibration.tfrecord.gz" >README.md/samples.tfrecord
 gzip -dc "$glyphs/eval.tfrecord.gz" >README.md/eval.tfrecord
+cp -r "$glyphs/saved_model" README.md/classifier
 cp -r "$glyphs/saved_model" getting-started.md/classifier
-for page in quantization.md converter.md; do cp -r README.md/* "$page"; done
-"$tare" dataset head "$glyphs/eval.tfrecord.gz" --limit 300 --values 784 --json >records.json || fail "head: $?"
-for model in getting-started.md/kws=audio recipes.md/spam=text recipes.md/heart=table recipes.md/unet=mask recipes.md/detector=mask \
+for page in quantization.md converter.md; do cp -r README.md/{my_model,samples.tfrecord,eval.tfrecord} "$page"; done
+"$tare" dataset head "$glyphs/eval.tfrecord.gz" --values 784 --json --limit 1000 >records.json || fail "head: $?"
+for model in README.md/heart=table getting-started.md/kws=audio recipes.md/spam=text recipes.md/heart=table recipes.md/unet=mask recipes.md/detector=mask \
     recipes.md/kws=audio recipes.md/streaming=stream recipes.md/MODEL=text; do
     "$TARE_TEST_HELPERS/page_model" "${model#*=}" "${model%=*}" || fail "page_model $model"
 done
@@ -48,14 +49,20 @@ def make(out, **arrays):
 def chunk(kind, body):
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
-for i, record in enumerate(json.load(open("records.json"))):
+def image(folder, record, name):
     pixels = [round(255 * min(1, max(0, x))) for x in record["inputs"]["image"]["values"]]
-    folder = "getting-started.md/images/digit_%d" % record["inputs"]["label"]["values"][0]
+    folder += "/digit_%d" % record["inputs"]["label"]["values"][0]
     os.makedirs(folder, exist_ok=True)
     raw = b"".join(b"\0" + bytes(pixels[28 * row:28 * row + 28]) for row in range(28))
-    pathlib.Path(f"{folder}/{i:03}.png").write_bytes(
+    pathlib.Path(f"{folder}/{name}.png").write_bytes(
         b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 28, 28, 8, 0, 0, 0, 0)) +
         chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b""))
+
+for i, record in enumerate(json.load(open("records.json"))):
+    image("README.md/images/test", record, f"{i:04}")
+    if i < 300:
+        image("getting-started.md/images", record, f"{i:04}")
+        image("README.md/images/train", record, f"{i:04}")
 
 for page in ("getting-started.md", "recipes.md"):
     floats(f"{page}/mfcc.npy", 200, 49, 10, 1)
@@ -76,10 +83,24 @@ for name, count in (("calibration", 220), ("eval", 60)):
     for clip in range(2):
         floats("x.npy", count // 2, 16)
         make(f"{folder}/{clip}.tfrecord", x="x.npy")
-with open("heart.csv", "w") as file:
-    file.write("age,cholesterol,oldpeak,label\n")
-    for _ in range(300):
-        file.write("%d,%.1f,%.2f,%d\n" % (draw.randrange(30, 80), draw.gauss(200, 40), draw.random() * 4, draw.randrange(2)))
+def table(path, rows):
+    with open(path, "w") as file:
+        file.writelines(",".join(map(str, row)) + "\n" for row in [("age", "cholesterol", "oldpeak", "label")[:len(rows[0])], *rows])
+
+table("heart.csv", [(draw.randrange(30, 80), round(draw.gauss(200, 40), 1), round(draw.random() * 4, 2), draw.randrange(2)) for _ in range(300)])
+os.chdir("../README.md")
+rows = [[round(draw.gauss(0, 1), 3) for _ in range(3)] for _ in range(2000)]
+table("train.csv", rows[:250])
+table("test.csv", rows)
+run = lambda *words: subprocess.run([tare, *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+run("dataset", "info", "test.csv", "--draft-spec", "unlabelled.spec", "--model", "heart")
+run("run", "heart", "--data", "test.csv", "--spec", "unlabelled.spec", "--output-dir", "outputs")
+scores = struct.unpack("<2000f", next(pathlib.Path("outputs").glob("*.npy")).read_bytes()[-8000:])  # the labels are what the model says
+table("test.csv", [[*row, int(score > 0.5)] for row, score in zip(rows, scores)])
+for spec, data in (("classifier", "images/test"), ("heart", "test.csv")):
+    run("dataset", "info", data, "--draft-spec", f"{spec}.spec", "--model", spec)
+spec = pathlib.Path("classifier.spec")
+spec.write_text(spec.read_text().replace("# scale", "scale"))
 PY
 # A bucket, and programs that read it.
 mkdir bin
@@ -98,7 +119,7 @@ page() {
     (cd "$(basename "$file")" && "$python" "$source_dir/scripts/run-page.py" "$source_dir/$file" "$@") >found 2>&1 || fail "$(cat found)"
     [ "$(sed -nE 's/.*: .*\b([0-9]+) commands.*/\1/p' found)" -ge "$least" ] || fail "$file: expected $least commands: $(cat found)"
 }
-page README.md 6 --skip "tare check" # which needs the TPU compiler
+page README.md 8 --skip "tare check" # which needs the TPU compiler
 page docs/getting-started.md 20
 page docs/recipes.md 25
 page docs/quantization.md 7 --skip "--for" # which needs the TPU compiler

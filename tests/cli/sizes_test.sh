@@ -12,40 +12,17 @@ check() { # NAME MODEL RECORDS
     "$tare" compare "$2" --with "$work/float" --with "$work/int8" --eval "$3" --limit 1 --quiet --json >"$work/sizes.json" 2>"$work/log" ||
         fail "$1: $(cat "$work/log")"
     for written in float int8; do "$tare" inspect "$work/$written" --json >"$work/$written.json" 2>/dev/null || fail "$1: inspect"; done
-    python3 - "$work" <<'PY' || fail "$1: sizes"
+    PYTHONPATH=$source_dir/scripts python3 - "$work" <<'PY' || fail "$1: sizes"
 import json, os, sys
+from protobuf_wire import fields
 
 SIZES = {1: 4, 2: 8, 3: 4, 4: 1, 5: 2, 6: 1, 9: 8, 10: 1, 14: 2, 17: 2, 19: 2, 22: 4, 23: 8}  # of elements by DataType, without strings
-
-
-def fields(message):
-    """Number and value, an integer or bytes, of each field."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte, at = message[at], at + 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(message):
-        tag = varint()
-        if tag & 7 == 0:
-            yield tag >> 3, varint()
-        else:
-            size = {1: 8, 5: 4}.get(tag & 7) or varint()
-            yield tag >> 3, message[at:at + size]
-            at += size
 
 
 def every(message, *path):
     found = [message]
     for number in path:
-        found = [value for one in found for n, value in fields(one) if n == number]
+        found = [value for one in found for n, value, _ in fields(one) if n == number]
     return found
 
 

@@ -1,9 +1,11 @@
-"""Dynamic range: TensorFlow computes the same outputs for a record in batches of 1, 8 and 64, and `tare` those.
+"""Dynamic range: TensorFlow computes the same outputs for a record in batches of 1, 8 and 64, and `tare` those, alone and in the
+comparison that predicts them.
 
 Records differ in size by orders of magnitude, so that a range for the whole batch would leave small ones few integers.
 Outputs are compared relative to those of their own record."""
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,6 +55,33 @@ def difference(got: np.ndarray, want: np.ndarray, bound: Bound) -> str:
     return f"record {worst} differs by {apart[worst]:.2g} of {size[worst]:.3g}" if apart[worst] > bound.largest else ""
 
 
+def predict(folder: Path, data: np.ndarray, classes: np.ndarray) -> tuple[str, dict, dict]:
+    """The results of `compare` for the method and for the written model, with the classes of the float model as labels."""
+    records.save(str(folder / "labelled"), [{"x": row[None], "label": np.array([label])} for row, label in zip(data, classes, strict=True)])
+    run = program.tare("compare", folder / "model", "--eval", folder / "labelled", "--methods", "dynamic", "--with", folder / "dynamic",
+                       "--min-elements", "1", "--quiet", "--report", folder / "report.json")
+    if run.status:
+        return run.message, {}, {}
+    results = json.loads((folder / "report.json").read_text())["results"]
+    [method] = [row for row in results if row["method"] == "dynamic"]
+    [written] = [row for row in results if row.get("path")]
+    return "", method, written
+
+
+def judge_prediction(add: Callable[[str, str], None], folder: Path, data: np.ndarray, outputs: dict[int, np.ndarray]) -> None:
+    """The comparison measures the outputs of the written model, and its accuracy is that of each batch size."""
+    served = tf.saved_model.load(str(folder / "model"))
+    classes = served.signatures["serving_default"](x=tf.constant(data))["y"].numpy().argmax(axis=1)
+    message, method, written = predict(folder, data, classes)
+    if message:
+        add("compare", message)
+        return
+    add("compare", "" if method["answers_hash"] == written["answers_hash"] else "compare has other outputs than the written model")
+    for size in BATCHES:
+        right, expected = int((outputs[size].argmax(axis=1) == classes).sum()), round(method["top1"] * len(data))
+        add(f"compare, {size}", "" if right == expected else f"{right} of {len(data)} records are right, compare predicts {expected}")
+
+
 def judge_network(name: str, folder: Path, data: np.ndarray, bound: Bound, journal: Journal) -> None:
     def add(check: str, text: str) -> None:
         journal.add(f"batches/{name}", "quantize/dynamic", check, FAILED if text else PASSED, text)
@@ -71,6 +100,7 @@ def judge_network(name: str, folder: Path, data: np.ndarray, bound: Bound, journ
     records.save(str(folder / "records"), [{"x": row[None]} for row in data])
     run, got = program.outputs(str(folder / "dynamic"), "serving_default", str(folder / "records"), folder / "outputs")
     add("tare", run.message if run.status else difference(np.concatenate([one["y"] for one in got]), outputs[64], STEPS))
+    judge_prediction(add, folder, data, outputs)
 
 
 def judge(work: Path, journal: Journal) -> None:

@@ -239,6 +239,34 @@ static void first_record(struct tare_tfrecord *record, struct tare_tfrecord_read
     assert_int_equal(tare_tfrecord_next(record, &end, *reader), TARE_OK);
 }
 
+/* A spec that also reads labelled records serves samples without labels; a misspelled feature is an error. */
+static void samples__need_no_label(void **state) {
+    static const struct {
+        const char *label, *error;
+        size_t count;
+    } cases[] = { { "label", NULL, 2 },
+                  { "species", NULL, 1 },
+                  { "lable", "no feature 'lable'; did you mean 'label'?", 1 } };
+    struct tare_tfrecord_reader *reader;
+    struct tare_tfrecord record;
+    (void)state;
+    first_record(&record, &reader, "images.tfrecord");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tare_dataset_spec *spec;
+        struct tare_sample sample;
+        char text[100];
+        snprintf(text, sizeof text, "input { name: \"floats\" }\nlabel { feature: \"%s\" }", cases[i].label);
+        assert_int_equal(tare_dataset_spec_parse(&spec, text, strlen(text), "my.spec"), TARE_OK);
+        const tare_status status = tare_dataset_spec_decode(&sample, spec, record.data, record.size);
+        if ((status == TARE_OK) != !cases[i].error) fail_msg("%s: %s", cases[i].label, tare_error_text());
+        if (cases[i].error) assert_non_null(strstr(tare_error_text(), cases[i].error));
+        if (!cases[i].error) assert_int_equal(sample.count, cases[i].count);
+        tare_sample_reset(&sample);
+        tare_dataset_spec_free(spec);
+    }
+    tare_tfrecord_close(reader);
+}
+
 static void record__that_does_not_fit_says_got_and_wanted(void **state) {
     static const char *const cases[][2] = {
         { "feature: \"flots\"", "no feature 'flots'; did you mean 'floats'? (it has image/jpeg, image/gray" },
@@ -669,6 +697,7 @@ int main(void) {
         cmocka_unit_test(features__are_shown_as_they_are),
         cmocka_unit_test(spec__errors_tell_the_place_and_the_nearest_name),
         cmocka_unit_test(spec__refuses_what_does_not_go_together),
+        cmocka_unit_test(samples__need_no_label),
         cmocka_unit_test(record__that_does_not_fit_says_got_and_wanted),
         cmocka_unit_test(numbers__that_do_not_fit_are_refused),
         cmocka_unit_test(default_value__stands_in_for_an_empty_list),
