@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const double CLIPPING_DB = 6, ROUNDING_DB = 12; /* reported losses relative to the best range */
 static const double POOR_WEIGHT_DB = 15;
@@ -78,6 +79,16 @@ static tare_status find_errors(struct tare_range_error out[2], const struct tare
     return TARE_OK;
 }
 
+/* Whether no input of the model can change the values: Fill, or ops that repeat one, as the zeros that a recurrent
+ * layer begins with. */
+static bool is_filled(struct tare_edge edge) {
+    static const char *const copies[] = { "Identity", "Reshape", "BroadcastTo", "Tile", "ExpandDims", "Squeeze" };
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+        if (strcmp(edge.node->op, copies[i]) == 0) return is_filled(edge.node->inputs[0]);
+    return strcmp(edge.node->op, "ZerosLike") == 0 || strcmp(edge.node->op, "OnesLike") == 0 ||
+           (strcmp(edge.node->op, "Fill") == 0 && tare_edge_constant(edge.node->inputs[1]));
+}
+
 /* A range of one value is often that of a state that the samples never fill. */
 static tare_status judge_range(struct tare_quant_work *work, const struct tare_quant_layer *layer,
                                const struct tare_statistics *statistics) {
@@ -85,6 +96,7 @@ static tare_status judge_range(struct tare_quant_work *work, const struct tare_q
     struct tare_range_error errors[2];
     const struct tare_quantization_error *own = &errors[0].error;
     double own_db, best_db, low, high;
+    if (is_filled(layer->observed)) return TARE_OK;
     if (tare_statistics_extremes(&low, &high, statistics) && low == high)
         return tare_quant_add_warning(
             work->report, work->arena,

@@ -116,6 +116,31 @@ static void inputs__that_never_change_are_named(void **state) {
     }
 }
 
+/* The state that a recurrent layer begins with is no input that samples could fill. */
+static void zeros_of_the_model__are_not_warned_about(void **state) {
+    const struct tare_quant_plan options = { .setting = { .method = &tare_method_static },
+                                             .min_elements = 1,
+                                             .warns = true };
+    (void)state;
+    for (int from_input = 0; from_input < 2; from_input++) {
+        struct quantized_model m;
+        quantized_model_begin(&m, ROWS, COLUMNS, 1, 5);
+        const struct tare_edge first = quantized_model_weight(&m, "first", COLUMNS, COLUMNS, 1, 1, 9);
+        const struct tare_edge second = quantized_model_weight(&m, "second", COLUMNS, COLUMNS, 1, 1, 8);
+        const struct tare_edge zero = mini_float(m.graph, "zero", 0);
+        const struct tare_edge zeros =
+            from_input ? mini_node(m.graph, "Mul", "zeros", 2, m.in, zero)
+                       : mini_node(m.graph, "Fill", "zeros", 2, mini_node(m.graph, "Shape", "shape", 1, m.in), zero);
+        const struct tare_edge product = mini_node(m.graph, "MatMul", "product", 2, m.in, first);
+        const struct tare_edge recurrent = mini_node(m.graph, "MatMul", "recurrent", 2, zeros, second);
+        quantized_model_return(&m, mini_node(m.graph, "AddV2", "sum", 2, product, recurrent));
+        quantized_model_quantize(&m, &options, "");
+        assert_int_equal(m.report.quantized, 2);
+        assert_int_equal(m.report.n_warnings, from_input);
+        quantized_model_end(&m);
+    }
+}
+
 static void warnings__are_made_on_request(void **state) {
     struct quantized_model m;
     (void)state;
@@ -132,6 +157,7 @@ int main(void) {
         cmocka_unit_test(remedy__is_not_a_pass_that_ran),
         cmocka_unit_test(weights__that_become_zeros_are_named),
         cmocka_unit_test(inputs__that_never_change_are_named),
+        cmocka_unit_test(zeros_of_the_model__are_not_warned_about),
         cmocka_unit_test(warnings__are_made_on_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
