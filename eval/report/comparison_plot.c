@@ -10,9 +10,11 @@
 
 /* ---- figures ---- */
 
-/* What is plotted: an exact model at 100 dB, a useless one at -20 dB. */
+enum { MOST_DB = 100, LEAST_DB = -20 };
+
+/* What is plotted: an exact model at the top, a useless one at the bottom. */
 static double plotted(const struct tare_measure *measure, double value) {
-    return measure->kind == TARE_MEASURE_SQNR ? fmax(-20, fmin(100, value)) : value;
+    return measure->kind == TARE_MEASURE_SQNR ? fmax(LEAST_DB, fmin(MOST_DB, value)) : value;
 }
 
 static double value_of(const struct tare_measure *measure, const struct tare_comparison *c, size_t row) {
@@ -238,7 +240,8 @@ void tare_comparison_draw(struct tare_strbuf *out, const struct tare_comparison 
     tare_page_element(
         out, "p", "soft small",
         "%s is more accurate, left is smaller or faster. Ringed points are Pareto-optimal; the line is the "
-        "Pareto front.%s",
+        "Pareto front.%s%s",
         measure->lower_is_better ? "Down" : "Up",
+        measure->kind == TARE_MEASURE_SQNR ? " A model with the values of float is at the top." : "",
         isnan(low) ? "" : " Vertical lines are 95 % intervals; the band is that of the float model.");
 }

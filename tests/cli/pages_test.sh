@@ -23,6 +23,12 @@ for limit in 20 40; do
 done
 "$tare" diff "$work/20.json" "$work/40.json" --report "$work/reports_diff.html" >/dev/null || fail "diff: $?"
 pages="calibration comparison batch models_diff reports_diff"
+# what stands at 100 dB is not measured there
+"$tare" compare "$model" --data "$glyphs/eval.tfrecord.gz" --methods weight_only --limit 5 --metric sqnr --quiet --report "$work/sqnr.html" >/dev/null ||
+    fail "compare: $?"
+exact="A model with the values of float is at the top."
+grep -q "$exact" "$work/sqnr.html" || fail "the plot of SQNR does not say where an exact model is"
+grep -q "$exact" "$work/comparison.html" && fail "the plot of top-1 speaks of exact models"
 
 for page in $pages; do
     [ -s "$work/$page.html" ] || fail "$page: no page"
