@@ -129,6 +129,59 @@ static void gather_floats(const void *source, float *block, int64_t stride, int6
     tare_conv_gather(source, block, stride, first_row, rows, first_k, count_k);
 }
 
+/* ---- dilated inputs: one convolution of the input itself for each phase of the output ---- */
+
+/* The panels of each phase, one after another. Either `floats` or `bytes` is the filter. */
+static void pack_phases(float *packed, const struct tare_conv *conv, const float *floats, const int8_t *bytes) {
+    const int64_t n = conv->out_channels, channels = conv->in_channels;
+    struct tare_conv_phase phase;
+    for (int64_t p = 0; tare_conv_take_phase(&phase, conv, p); p++) {
+        const int64_t *taps = phase.conv.kernel, count = taps[0] * taps[1] * taps[2];
+        for (int64_t i = 0; i < (n + TARE_GEMM_PANEL - 1) / TARE_GEMM_PANEL * count; i++) {
+            const int64_t column = i / count * TARE_GEMM_PANEL, t = i % count;
+            const int64_t columns = n - column < TARE_GEMM_PANEL ? n - column : TARE_GEMM_PANEL;
+            const int64_t at = tare_conv_phase_tap(&phase, conv, t) * channels * n + column;
+            if (bytes)
+                tare_gemm_pack_int8(packed, bytes + at, channels, columns, n, 1);
+            else
+                tare_gemm_pack(packed, floats + at, channels, columns, n, 1);
+            packed += channels * TARE_GEMM_PANEL;
+        }
+    }
+}
+
+struct phase_rows {
+    struct tare_conv_patches patches;
+    int64_t first; /* row of the phase */
+};
+
+static void gather_phase(const void *source, float *block, int64_t stride, int64_t first_row, int64_t rows,
+                         int64_t first_k, int64_t count_k) {
+    const struct phase_rows *from = source;
+    tare_conv_gather(&from->patches, block, stride, from->first + first_row, rows, first_k, count_k);
+}
+
+/* One output line after another: its positions of a phase are rows of the result, some positions apart. */
+static void run_phases(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
+                       const float *packed, const struct tare_gemm_epilogue *epilogue, float *scratch) {
+    const int64_t n = conv->out_channels;
+    struct tare_conv_phase phase;
+    for (int64_t p = 0; tare_conv_take_phase(&phase, conv, p); p++) {
+        const struct tare_conv *part = &phase.conv;
+        const int64_t k = tare_conv_patch(part), lines = part->batch * part->out[0] * part->out[1];
+        for (int64_t line = 0; line < lines; line++) {
+            const struct phase_rows source = { { part, input, 0, sizeof(float) }, line * part->out[2] };
+            const struct tare_gemm_rows rows = { .gather = gather_phase, .source = &source };
+            const int64_t at = tare_conv_phase_line(&phase, conv, line) * n;
+            struct tare_gemm_epilogue shifted;
+            if (epilogue) shifted = tare_epilogue_shifted(epilogue, at, 0);
+            tare_gemm_at(level, output + at, conv->base_dilation[2] * n, &rows, packed, part->out[2], n, k,
+                         epilogue ? &shifted : NULL, scratch);
+        }
+        packed += tare_gemm_packed_floats(k, n);
+    }
+}
+
 /* ---- dense ---- */
 
 size_t tare_conv_packed_floats(const struct tare_conv *conv) {
@@ -137,12 +190,20 @@ size_t tare_conv_packed_floats(const struct tare_conv *conv) {
 
 void tare_conv_pack(float *packed, const struct tare_conv *conv, const float *filter) {
     const int64_t k = tare_conv_patch(conv), n = conv->out_channels / conv->groups;
+    if (tare_conv_has_phases(conv)) {
+        pack_phases(packed, conv, filter, NULL);
+        return;
+    }
     for (int64_t g = 0; g < conv->groups; g++)
         tare_gemm_pack(packed + (size_t)g * tare_gemm_packed_floats(k, n), filter + g * n, k, n, conv->out_channels, 1);
 }
 
 void tare_conv_pack_int8(float *packed, const struct tare_conv *conv, const int8_t *filter) {
     const int64_t k = tare_conv_patch(conv), n = conv->out_channels / conv->groups;
+    if (tare_conv_has_phases(conv)) {
+        pack_phases(packed, conv, NULL, filter);
+        return;
+    }
     for (int64_t g = 0; g < conv->groups; g++)
         tare_gemm_pack_int8(packed + (size_t)g * tare_gemm_packed_floats(k, n), filter + g * n, k, n,
                             conv->out_channels, 1);
@@ -193,6 +254,10 @@ static void run_group(enum tare_cpu_level level, float *output, const struct tar
 
 void tare_conv_dense_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
                         const float *packed, const struct tare_gemm_epilogue *epilogue, float *scratch) {
+    if (tare_conv_has_phases(conv)) {
+        run_phases(level, output, conv, input, packed, epilogue, scratch);
+        return;
+    }
     if (is_direct(conv)) {
         tare_conv_direct_at(level, output, conv, input, packed, epilogue, scratch);
         return;
@@ -209,7 +274,7 @@ void tare_conv_dense(float *output, const struct tare_conv *conv, const float *i
 /* ---- parts ---- */
 
 bool tare_conv_has_columns(const struct tare_conv *conv) {
-    return conv->groups == 1 && !is_direct(conv);
+    return conv->groups == 1 && !is_direct(conv) && !tare_conv_has_phases(conv);
 }
 
 void tare_conv_dense_columns(float *output, const struct tare_conv *conv, const float *input, const float *packed,

@@ -31,4 +31,20 @@ bool tare_conv_is_depthwise(const struct tare_conv *conv);
 int64_t tare_conv_rows(const struct tare_conv *conv);
 int64_t tare_conv_patch(const struct tare_conv *conv);
 
+/* A convolution of a dilated input as several of the input itself. On a dilated axis, only some taps of an output meet
+ * elements of the input, every output `base_dilation` positions further the same ones: a phase. The taps between them
+ * meet zeros and are skipped. */
+struct tare_conv_phase {
+    struct tare_conv conv; /* its output are those positions, its filter those taps */
+    int64_t offset[3];     /* the first position */
+    int64_t tap[3], step[3];
+};
+/* True for an input that is dilated, not by more than 64, with one group and a stride of 1 on dilated axes. */
+bool tare_conv_has_phases(const struct tare_conv *conv);
+/* Phase `at`, from 0 on; false: there are no more. */
+bool tare_conv_take_phase(struct tare_conv_phase *phase, const struct tare_conv *conv, int64_t at);
+/* Tap `at` of the phase among those of `conv`, and the position in the output of `conv` where line `at` begins. */
+int64_t tare_conv_phase_tap(const struct tare_conv_phase *phase, const struct tare_conv *conv, int64_t at);
+int64_t tare_conv_phase_line(const struct tare_conv_phase *phase, const struct tare_conv *conv, int64_t at);
+
 #endif

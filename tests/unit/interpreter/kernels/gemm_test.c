@@ -231,7 +231,8 @@ static void run_plain_with_zeros(float *output, const struct tare_conv *conv, co
 /* Dense at every level, and depthwise where it is one, with and without epilogue. */
 static void check_conv(const struct tare_conv *conv, int kind, enum values values, const char *what) {
     assert_int_equal(tare_conv_check(conv), TARE_OK);
-    const int64_t in = conv->batch * conv->in[1] * conv->in[2] * conv->in_channels, columns = conv->out_channels;
+    const int64_t pixels = conv->in[0] * conv->in[1] * conv->in[2], columns = conv->out_channels;
+    const int64_t in = conv->batch * pixels * conv->in_channels;
     const int64_t out = tare_conv_rows(conv) * columns, filter_size = tare_conv_patch(conv) * columns;
     const int64_t packed_size = (int64_t)tare_conv_packed_floats(conv);
     const int64_t scratch_size = (int64_t)tare_conv_dense_scratch(conv);
@@ -316,6 +317,33 @@ static void conv__depthwise_kernels_of_every_size(void **unused) {
     }
 }
 
+/* Dilated inputs: kernels smaller and larger than the distance of the elements, also dilated ones, and paddings of both
+ * signs. */
+static void conv__zeros_between_elements_are_skipped(void **unused) {
+    (void)unused;
+    static const int64_t channels[] = { 5, 16, 1, 33 };
+    for (int i = 0; i < 240; i++) {
+        char what[60];
+        struct tare_conv conv = {
+            .batch = 1 + i % 2, .in_channels = channels[i % 4], .out_channels = channels[i / 3 % 4], .groups = 1
+        };
+        for (int axis = 0; axis < 3; axis++) {
+            const int n = i / (1 + 2 * axis) + axis;
+            conv.in[axis] = axis == 0 ? 1 + i / 60 % 2 : 3 + n % 5;
+            conv.kernel[axis] = axis == 0 ? 1 + i / 30 % 2 : 1 + n % 5;
+            conv.dilation[axis] = 1 + n / 7 % 3;
+            conv.base_dilation[axis] = axis == 0 ? 1 + i / 90 : 1 + n / 2 % 4;
+            conv.stride[axis] = conv.base_dilation[axis] == 1 ? 1 + n % 2 : 1;
+            conv.pad[axis] = n % 6 - 2;
+            const int64_t size = (conv.in[axis] - 1) * conv.base_dilation[axis] + 1 + 2 * conv.pad[axis];
+            const int64_t room = size - (conv.kernel[axis] - 1) * conv.dilation[axis] - 1;
+            conv.out[axis] = room < 0 ? 1 : room / conv.stride[axis] + 1;
+        }
+        snprintf(what, sizeof what, "dilated input %d", i);
+        check_conv(&conv, i % 16, ORDINARY, what);
+    }
+}
+
 static void conv__three_dimensions(void **unused) {
     (void)unused;
     struct tare_conv conv = {
@@ -375,6 +403,7 @@ int main(void) {
         cmocka_unit_test(conv__bits_of_the_plain_loops),
         cmocka_unit_test(conv__zeros_of_padding_have_their_effect),
         cmocka_unit_test(conv__depthwise_kernels_of_every_size),
+        cmocka_unit_test(conv__zeros_between_elements_are_skipped),
         cmocka_unit_test(conv__three_dimensions),
         cmocka_unit_test(conv_check__refuses_what_is_no_convolution),
     };
