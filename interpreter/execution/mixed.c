@@ -48,6 +48,10 @@ static bool is_depthwise(const struct tare_step *step, int input) {
            (!fusion->has_addend && (!fusion->has_bias || fusion->bias < 0) && !fusion->has_norm && !fusion->has_scale);
 }
 
+static bool is_padding(const struct tare_step *step, int input) {
+    return strcmp(step->node->op, "Pad") == 0 && step->inputs[0] == input && step->inputs[1] < 0 && !step->reads;
+}
+
 static bool quantizes(const struct tare_step_group *group, int value) {
     if (!group || group->product >= 0 || group->range || group->source_range) return false;
     const int source = group->expression.branches[0].source;
@@ -61,15 +65,18 @@ static tare_status find_mixed(struct tare_plan *plan, const struct tare_plan_use
                               int s) {
     struct tare_step_group *group = plan->steps[s].group;
     if (!is_float_product(plan, group) || group->sink != s) return TARE_OK;
-    const int head = uses->used_by[group->output];
-    if (head < 0 || !is_depthwise(&plan->steps[head], group->output)) return TARE_OK;
+    const int next = uses->used_by[group->output];
+    const bool is_padded = next >= 0 && is_padding(&plan->steps[next], group->output);
+    const int value = is_padded ? plan->steps[next].first_output : group->output;
+    const int head = is_padded ? uses->used_by[value] : next;
+    if (head < 0 || !is_depthwise(&plan->steps[head], value)) return TARE_OK;
     const int output = tare_plan_output_slot(&plan->steps[head]), user = uses->used_by[output];
     struct tare_step_range *range = tare_plan_last_step(plan, &plan->steps[head])->result_range;
     const bool is_quantized = user >= 0 && quantizes(plan->steps[user].group, output);
-    if (!is_quantized && (!range || plan->steps[head].tiled)) return TARE_OK;
+    if (!is_quantized && (!range || is_padded || plan->steps[head].tiled)) return TARE_OK;
     struct tare_mixed_steps *mixed = tare_arena_alloc(arena, sizeof *mixed);
     if (!mixed) return TARE_NO_MEMORY;
-    *mixed = (struct tare_mixed_steps){ .product = group, .depthwise = head };
+    *mixed = (struct tare_mixed_steps){ .product = group, .pad = is_padded ? next : -1, .depthwise = head };
     if (is_quantized) {
         mixed->quantizer = plan->steps[user].group;
     } else {
@@ -98,7 +105,8 @@ void tare_plan_select_mixed(const struct tare_session *session, const struct tar
         const struct tare_step *head = &plan->steps[mixed->depthwise];
         mixed->active = session->options.op_threads <= 1 && mixed->product->active &&
                         (mixed->quantizer ? mixed->quantizer->active : mixed->range->active) &&
-                        !plan->steps[s].observed && !tare_plan_last_step(plan, head)->observed &&
+                        !plan->steps[s].observed && (mixed->pad < 0 || !plan->steps[mixed->pad].observed) &&
+                        !tare_plan_last_step(plan, head)->observed &&
                         (head->fusion ? head->fusion->active : !head->observed);
     }
 }
@@ -152,6 +160,34 @@ static bool keeps_positions(const struct tiles *t) {
            !is_padded(tare_plan_value(t->plan, t->frame, product->inputs[3]));
 }
 
+/* Adds the padding to the stage of the depthwise convolution of a padded image, which becomes one of the image. */
+static bool include_padding(struct tiles *t, const struct tare_tensor *paddings) {
+    struct tare_conv *conv = &t->stage.conv;
+    const int64_t weights = conv->kernel[1] * conv->kernel[2] * conv->out_channels;
+    float zero = 0;
+    for (int64_t i = 0; i < weights; i++)
+        zero += t->stage.weights[i] * 0;
+    for (int i = 1; i <= 2; i++) {
+        const int64_t before = tare_tensor_get_i64(paddings, (int64_t)2 * i);
+        conv->in[i] -= before + tare_tensor_get_i64(paddings, (int64_t)2 * i + 1);
+        conv->pad[i] += before;
+    }
+    return zero == 0; /* all are finite */
+}
+
+/* Adds constant paddings of height and width; false if there are others. */
+static bool pad_shape(struct tare_shape *shape, const struct tare_tensor *paddings) {
+    enum { MOST = 64 };
+    if (paddings->elements != (int64_t)2 * IMAGE_RANK) return false;
+    for (int i = 0; i < 2 * IMAGE_RANK; i++) {
+        const int64_t count = tare_tensor_get_i64(paddings, i);
+        const bool is_spatial = i / 2 == 1 || i / 2 == 2;
+        if (count < 0 || count > (is_spatial ? MOST : 0)) return false;
+        shape->dims[i / 2] += count;
+    }
+    return true;
+}
+
 /* Sets the stage of the depthwise convolution; its input has the product's positions and its own channels. */
 static bool make_stage(struct tiles *t) {
     const struct tare_step *step = &t->plan->steps[t->mixed->depthwise];
@@ -170,13 +206,17 @@ static bool make_stage(struct tiles *t) {
         t->inputs[i] = *tare_plan_value(t->plan, t->frame, step->inputs[i]);
     shape.dims[0] = 1;
     shape.dims[3] = t->inputs[1].shape.rank == IMAGE_RANK ? t->inputs[1].shape.dims[2] : 0;
+    const struct tare_tensor *paddings =
+        t->mixed->pad < 0 ? NULL : tare_plan_value(t->plan, t->frame, t->plan->steps[t->mixed->pad].inputs[1]);
+    if (paddings && !pad_shape(&shape, paddings)) return false;
     if (step->fusion) {
         if (!tare_plan_epilogue(&t->epilogue, t->plan, t->frame, step->fusion)) return false;
         kernel.epilogue = &t->epilogue;
     }
     if (tare_step_prepare(&kernel, step->state) != TARE_OK) return false;
     return step->op->tiling_stage(&t->stage, &t->room, &kernel, &shape) && t->stage.conv.groups > 1 &&
-           t->stage.conv.in_channels == t->stage.conv.out_channels && tare_tiling_supports(&t->stage);
+           t->stage.conv.in_channels == t->stage.conv.out_channels && tare_tiling_supports(&t->stage) &&
+           (!paddings || include_padding(t, paddings));
 }
 
 /* Chooses the tiles; false if they do not pay. */
@@ -320,6 +360,7 @@ static tare_status run_tiles(struct tiles *t, struct tare_tensor *result, bool *
 void tare_mixed_mark(const struct tare_plan *plan, struct tare_exec_frame *frame, const struct tare_mixed_steps *mixed,
                      bool computed) {
     const struct tare_step *head = &plan->steps[mixed->depthwise];
+    if (mixed->pad >= 0) frame->computed[mixed->pad] = computed;
     frame->computed[mixed->depthwise] = computed;
     for (int i = 0; head->fusion && i < head->fusion->n_steps; i++)
         frame->computed[head->fusion->steps[i]] = computed;
