@@ -123,23 +123,46 @@ WINDOW(tare_pool_mean_of_f32_avx2, MEAN, false)
 WINDOW(tare_pool_mean_of_bfloat16_avx2, MEAN, true)
 #undef WINDOW
 
-/* The maxima of 32 channels stay in a register for all positions. */
+/* The first 32, 16 or 8 bytes of a vector. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i load_bytes(const void *from, const int bytes) {
+    return bytes == 32   ? _mm256_loadu_si256(from)
+           : bytes == 16 ? _mm256_castsi128_si256(_mm_loadu_si128(from))
+                         : _mm256_castsi128_si256(_mm_loadl_epi64(from));
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void store_bytes(void *to, __m256i x, const int bytes) {
+    if (bytes == 32)
+        _mm256_storeu_si256(to, x);
+    else if (bytes == 16)
+        _mm_storeu_si128(to, _mm256_castsi256_si128(x));
+    else
+        _mm_storel_epi64(to, _mm256_castsi256_si128(x));
+}
+
+/* The maxima of 32, 16 or 8 channels stay in a register for all positions. The last vector overlaps the one before it.
+ */
 #define WINDOW(name, type, least, max)                                                                                 \
+    TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void name##_vector(type *to, const struct tare_pool_window *window, int64_t c, \
+                                                           const int bytes) {                                          \
+        __m256i most = _mm256_set1_epi8((char)(least));                                                                \
+        TARE_POOL_POSITIONS(window, from)                                                                              \
+        most = max(most, load_bytes(from + c, bytes));                                                                 \
+        store_bytes(to + c, most, bytes);                                                                              \
+    }                                                                                                                  \
     TARE_TARGET_AVX2 void name(void *target, const struct tare_pool_window *window, int64_t channels) {                \
         type *to = target;                                                                                             \
         int64_t c = 0;                                                                                                 \
-        for (; c + 32 <= channels; c += 32) {                                                                          \
-            __m256i most = _mm256_set1_epi8((char)(least));                                                            \
-            TARE_POOL_POSITIONS(window, from)                                                                          \
-            most = max(most, _mm256_loadu_si256((const __m256i *)(const void *)(from + c)));                           \
-            _mm256_storeu_si256((__m256i *)(void *)(to + c), most);                                                    \
-        }                                                                                                              \
+        for (; channels >= 32 && c < channels; c += 32)                                                                \
+            name##_vector(to, window, c + 32 <= channels ? c : channels - 32, 32);                                     \
+        for (; channels >= 16 && c < channels; c += 16)                                                                \
+            name##_vector(to, window, c + 16 <= channels ? c : channels - 16, 16);                                     \
+        for (; channels >= 8 && c < channels; c += 8)                                                                  \
+            name##_vector(to, window, c + 8 <= channels ? c : channels - 8, 8);                                        \
         for (; c < channels; c++) {                                                                                    \
-            to[c] = (least);                                                                                           \
-            TARE_POOL_POSITIONS(window, from) {                                                                        \
-                const type x = ((const type *)from)[c];                                                                \
-                if (x > to[c]) to[c] = x;                                                                              \
-            }                                                                                                          \
+            type most = (least);                                                                                       \
+            TARE_POOL_POSITIONS(window, from)                                                                          \
+            most = ((const type *)from)[c] > most ? ((const type *)from)[c] : most;                                    \
+            to[c] = most;                                                                                              \
         }                                                                                                              \
     }
 WINDOW(tare_pool_max_of_int8_avx2, int8_t, INT8_MIN, _mm256_max_epi8)

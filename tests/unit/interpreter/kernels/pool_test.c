@@ -145,7 +145,7 @@ static void check_lines(const struct tare_pooling *pool) {
 }
 
 static void check_pools(void (*check_pool)(const struct tare_pooling *pool)) {
-    static const int64_t channels[] = { 1, 16, 31, 32, 33, 64, 70 };
+    static const int64_t channels[] = { 1, 16, 27, 32, 33, 12, 70 };
     for (int i = 0; i < 56; i++) {
         const int64_t size = i < 42 ? 1 + i % 3 : SIZE, stride = 1 + i / 3 % 2, pad = i % 4;
         const int64_t out = (SIZE + 2 * pad - size) / stride + 1;
