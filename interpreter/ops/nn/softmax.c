@@ -19,9 +19,15 @@ static const struct softmax softmax_op = { false }, log_softmax_op = { true };
 /* Ignores NaN, which propagates through the sum. */
 static float greatest_float(const float *x, int64_t n) {
     float lanes[8];
+    int64_t i = 0;
+    if (n < 8) {
+        float most = -INFINITY;
+        for (; i < n; i++)
+            most = x[i] > most ? x[i] : most;
+        return most;
+    }
     for (int k = 0; k < 8; k++)
         lanes[k] = -INFINITY;
-    int64_t i = 0;
     for (; i + 8 <= n; i += 8) {
         for (int k = 0; k < 8; k++)
             lanes[k] = x[i + k] > lanes[k] ? x[i + k] : lanes[k];
@@ -37,6 +43,8 @@ static float greatest_float(const float *x, int64_t n) {
 static double sum_floats(const float *x, int64_t n) {
     double lanes[8] = { 0 };
     int64_t i = 0;
+    for (; n < 8 && i < n; i++) /* a lane each */
+        lanes[0] += (double)x[i];
     for (; i + 8 <= n; i += 8) {
         for (int k = 0; k < 8; k++)
             lanes[k] += (double)x[i + k];
@@ -55,14 +63,19 @@ static void exp_plain(float *to, const float *from, int64_t count) {
 
 typedef void (*exp_fn)(float *to, const float *from, int64_t count);
 
-static void softmax_row(float *y, const float *x, int64_t n, exp_fn function) {
-    const float shift = greatest_float(x, n);
-    for (int64_t i = 0; i < n; i++)
-        y[i] = x[i] - shift;
-    function(y, y, n);
-    const double scale = 1 / sum_floats(y, n);
-    for (int64_t i = 0; i < n; i++)
-        y[i] = (float)((double)y[i] * scale);
+/* Several rows, since those of a few classes are shorter than the vectors of the function. */
+static void softmax_rows(float *y, const float *x, int64_t rows, int64_t n, exp_fn function) {
+    for (int64_t at = 0; at < rows * n; at += n) {
+        const float shift = greatest_float(x + at, n);
+        for (int64_t i = 0; i < n; i++)
+            y[at + i] = x[at + i] - shift;
+    }
+    function(y, y, rows * n);
+    for (int64_t at = 0; at < rows * n; at += n) {
+        const double scale = 1 / sum_floats(y + at, n);
+        for (int64_t i = 0; i < n; i++)
+            y[at + i] = (float)((double)y[at + i] * scale);
+    }
 }
 
 static void log_softmax_row(float *y, const float *x, int64_t n, exp_fn function, float *scratch) {
@@ -109,11 +122,13 @@ static tare_status run_any(struct tare_kernel *kernel, exp_fn function) {
     const float *x = tare_floats_in(kernel, input);
     float *y = tare_floats_out(kernel, 0), *scratch = TARE_NEW_ARRAY(kernel->scratch, float, (size_t)n);
     if (!x || !y || !scratch) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < input->elements; i += n) {
+    enum { BLOCK = 1024 }; /* elements that stay in the first-level cache */
+    const int64_t rows = n < BLOCK && !logarithm ? BLOCK / n : 1;
+    for (int64_t i = 0; i < input->elements; i += rows * n) {
         if (logarithm)
             log_softmax_row(y + i, x + i, n, function, scratch);
         else
-            softmax_row(y + i, x + i, n, function);
+            softmax_rows(y + i, x + i, input->elements - i < rows * n ? (input->elements - i) / n : rows, n, function);
     }
     tare_floats_round(kernel, 0, y);
     return TARE_OK;
