@@ -61,7 +61,7 @@ struct tare_cost {
 
 struct tare_op {
     const char *name;
-    const char *inputs, *outputs, *attrs; /* specification strings; NULL: none */
+    const char *inputs, *outputs, *attrs; /* specification strings; all NULL in a built-in row: the catalogue's */
     /* Shape inference; NULL: outputs of unknown shape. Arity and dtypes were checked before. */
     tare_status (*infer)(struct tare_infer *infer);
     /* The kernel; NULL: only a definition (the op opens, validates and converts, but does not run). */

@@ -1,5 +1,6 @@
-/* The registry of built-in ops: the rows of the op families, then the catalogue for every name without a row. A
- * definition is parsed when it is looked up first: a model uses few of them. */
+/* The registry of built-in ops: the rows of the op families, defined by the catalogue unless they define themselves,
+ * and the entries of the catalogue without a row. A definition is parsed when it is looked up first: a model uses few.
+ */
 #include "interpreter/ops/builtin.h"
 #include "base/alloc.h"
 #include "graph/definitions/registry.h"
@@ -32,15 +33,15 @@ static void note_error(const char *name, tare_status status) {
     builtin.status = status == TARE_NO_MEMORY || !builtin.error ? TARE_NO_MEMORY : status;
 }
 
-static tare_status add_catalogue_entry(const struct tare_catalogue_entry *entry) {
-    const struct tare_op row = { .name = entry->name,
-                                 .inputs = entry->inputs,
-                                 .outputs = entry->outputs,
-                                 .attrs = entry->attrs,
-                                 .flags = entry->is_stateful ? TARE_OP_STATEFUL : 0 };
+static tare_status add_catalogue_entry(const struct tare_catalogue_entry *entry, const struct tare_op *row) {
+    const struct tare_op defined = { .name = entry->name,
+                                     .inputs = entry->inputs,
+                                     .outputs = entry->outputs,
+                                     .attrs = entry->attrs,
+                                     .flags = entry->is_stateful ? TARE_OP_STATEFUL : 0 };
     struct tare_op_def *def;
-    TARE_TRY(tare_opspec_parse(&def, &builtin.memory, &row));
-    def->row = NULL;
+    TARE_TRY(tare_opspec_parse(&def, &builtin.memory, &defined));
+    def->row = row;
     return tare_ops_add_def(&builtin, def);
 }
 
@@ -48,14 +49,18 @@ static int compare_entry(const void *name, const void *entry) {
     return strcmp(name, ((const struct tare_catalogue_entry *)entry)->name);
 }
 
+static bool defines_itself(const struct tare_op *row) {
+    return row && (row->inputs || row->outputs || row->attrs);
+}
+
 static const struct tare_op_def *find(const char *name) {
     const struct tare_op_def *def = tare_map_get(&builtin.by_name, name);
     if (def) return def;
     const struct tare_op *row = tare_map_get(&rows, name);
     const struct tare_catalogue_entry *entry =
-        row ? NULL : bsearch(name, tare_catalogue, n_entries, sizeof *tare_catalogue, compare_entry);
+        defines_itself(row) ? NULL : bsearch(name, tare_catalogue, n_entries, sizeof *tare_catalogue, compare_entry);
     if (!row && !entry) return NULL;
-    const tare_status status = row ? tare_ops_add(&builtin, row) : add_catalogue_entry(entry);
+    const tare_status status = entry ? add_catalogue_entry(entry, row) : tare_ops_add(&builtin, row);
     if (status == TARE_OK) return tare_map_get(&builtin.by_name, name);
     note_error(name, status);
     tare_error_clear();

@@ -75,17 +75,7 @@ static tare_status run_permute(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_data_format[] = {
-    { .name = "DataFormatDimMap",
-      .inputs = "x: T",
-      .outputs = "y: T",
-      .attrs = "T: {int32, int64} = DT_INT32; src_format: string = 'NHWC'; dst_format: string = 'NCHW'",
-      .infer = tare_infer_same,
-      .run = run_dim_map },
-    { .name = "DataFormatVecPermute",
-      .inputs = "x: T",
-      .outputs = "y: T",
-      .attrs = "T: {int32, int64} = DT_INT32; src_format: string = 'NHWC'; dst_format: string = 'NCHW'",
-      .infer = tare_infer_same,
-      .run = run_permute },
+    { .name = "DataFormatDimMap", .infer = tare_infer_same, .run = run_dim_map },
+    { .name = "DataFormatVecPermute", .infer = tare_infer_same, .run = run_permute },
     { 0 },
 };

@@ -376,61 +376,27 @@ static tare_status run_tensor_part(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define ALIGN "; align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'"
-#define ROW(op_name, in, out, more, infer_fn, run_fn)                                                                  \
-    {                                                                                                                  \
-        .name = op_name, .inputs = in, .outputs = out, .attrs = "T: type" more, .infer = infer_fn, .run = run_fn,      \
-        .flags = TARE_OP_MOVE                                                                                          \
-    }
-#define SET_ROW(op_name, in, more)                                                                                     \
-    {                                                                                                                  \
-        .name = op_name, .inputs = in, .outputs = "output: T", .attrs = "T: type" more, .infer = infer_set,            \
-        .run = run_set, .flags = TARE_OP_MOVE | TARE_OP_IN_PLACE                                                       \
-    }
-#define DIAG_TYPES "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}"
+#define ROW(op_name, infer_fn, run_fn)                                                                                 \
+    { .name = op_name, .infer = infer_fn, .run = run_fn, .flags = TARE_OP_MOVE }
+#define SET_ROW(op_name)                                                                                               \
+    { .name = op_name, .infer = infer_set, .run = run_set, .flags = TARE_OP_MOVE | TARE_OP_IN_PLACE }
 
 const struct tare_op tare_ops_diagonal[] = {
-    ROW("MatrixDiag", "diagonal: T", "output: T", "", infer_diag, run_diag),
-    ROW("BatchMatrixDiag", "diagonal: T", "output: T", "", infer_diag, run_diag),
-    ROW("MatrixDiagV2", "diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T", "output: T", "",
-        infer_diag, run_diag),
-    ROW("MatrixDiagV3", "diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T", "output: T", ALIGN,
-        infer_diag, run_diag),
-    ROW("MatrixDiagPart", "input: T", "diagonal: T", "", infer_part, run_part),
-    ROW("BatchMatrixDiagPart", "input: T", "diagonal: T", "", infer_part, run_part),
-    ROW("MatrixDiagPartV2", "input: T, k: int32, padding_value: T", "diagonal: T", "", infer_part, run_part),
-    ROW("MatrixDiagPartV3", "input: T, k: int32, padding_value: T", "diagonal: T", ALIGN, infer_part, run_part),
-    SET_ROW("MatrixSetDiag", "input: T, diagonal: T", ""),
-    SET_ROW("BatchMatrixSetDiag", "input: T, diagonal: T", ""),
-    SET_ROW("MatrixSetDiagV2", "input: T, diagonal: T, k: int32", ""),
-    SET_ROW("MatrixSetDiagV3", "input: T, diagonal: T, k: int32", ALIGN),
-    { .name = "MatrixBandPart",
-      .inputs = "input: T, num_lower: Tindex, num_upper: Tindex",
-      .outputs = "band: T",
-      .attrs = "T: type; Tindex: {int32, int64} = DT_INT64",
-      .infer = infer_set,
-      .run = run_band,
-      .flags = TARE_OP_IN_PLACE },
-    { .name = "BatchMatrixBandPart",
-      .inputs = "input: T, num_lower: int64, num_upper: int64",
-      .outputs = "band: T",
-      .attrs = "T: type",
-      .infer = infer_set,
-      .run = run_band,
-      .flags = TARE_OP_IN_PLACE },
-    { .name = "Diag",
-      .inputs = "diagonal: T",
-      .outputs = "output: T",
-      .attrs = DIAG_TYPES,
-      .infer = infer_tensor_diag,
-      .run = run_tensor_diag,
-      .flags = TARE_OP_MOVE },
-    { .name = "DiagPart",
-      .inputs = "input: T",
-      .outputs = "diagonal: T",
-      .attrs = DIAG_TYPES,
-      .infer = infer_tensor_part,
-      .run = run_tensor_part,
-      .flags = TARE_OP_MOVE },
+    ROW("MatrixDiag", infer_diag, run_diag),
+    ROW("BatchMatrixDiag", infer_diag, run_diag),
+    ROW("MatrixDiagV2", infer_diag, run_diag),
+    ROW("MatrixDiagV3", infer_diag, run_diag),
+    ROW("MatrixDiagPart", infer_part, run_part),
+    ROW("BatchMatrixDiagPart", infer_part, run_part),
+    ROW("MatrixDiagPartV2", infer_part, run_part),
+    ROW("MatrixDiagPartV3", infer_part, run_part),
+    SET_ROW("MatrixSetDiag"),
+    SET_ROW("BatchMatrixSetDiag"),
+    SET_ROW("MatrixSetDiagV2"),
+    SET_ROW("MatrixSetDiagV3"),
+    { .name = "MatrixBandPart", .infer = infer_set, .run = run_band, .flags = TARE_OP_IN_PLACE },
+    { .name = "BatchMatrixBandPart", .infer = infer_set, .run = run_band, .flags = TARE_OP_IN_PLACE },
+    { .name = "Diag", .infer = infer_tensor_diag, .run = run_tensor_diag, .flags = TARE_OP_MOVE },
+    { .name = "DiagPart", .infer = infer_tensor_part, .run = run_tensor_part, .flags = TARE_OP_MOVE },
     { 0 },
 };

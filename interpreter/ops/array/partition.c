@@ -94,19 +94,10 @@ static tare_status run_stitch(struct tare_kernel *kernel) {
 }
 
 #define STITCH(op_name)                                                                                                \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "indices: N * int32, data: N * T", .outputs = "merged: T",                          \
-        .attrs = "N: int >= 1; T: type", .infer = infer_stitch, .run = run_stitch, .flags = TARE_OP_MOVE               \
-    }
+    { .name = op_name, .infer = infer_stitch, .run = run_stitch, .flags = TARE_OP_MOVE }
 
 const struct tare_op tare_ops_partition[] = {
-    { .name = "DynamicPartition",
-      .inputs = "data: T, partitions: int32",
-      .outputs = "outputs: num_partitions * T",
-      .attrs = "num_partitions: int >= 1; T: type",
-      .infer = infer_partition,
-      .run = run_partition,
-      .flags = TARE_OP_MOVE },
+    { .name = "DynamicPartition", .infer = infer_partition, .run = run_partition, .flags = TARE_OP_MOVE },
     STITCH("DynamicStitch"),
     STITCH("ParallelDynamicStitch"),
     { 0 },

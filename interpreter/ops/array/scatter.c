@@ -198,25 +198,16 @@ static tare_status run_tensor_scatter(struct tare_kernel *kernel) {
 
 static const enum combine set = COMBINE_SET, add = COMBINE_ADD, sub = COMBINE_SUB, max = COMBINE_MAX, min = COMBINE_MIN;
 
-#define TENSOR_SCATTER(op_name, index_types, how)                                                                      \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "tensor: T, indices: Tindices, updates: T", .outputs = "output: T",                 \
-        .attrs = "T: type; Tindices: {" index_types "}; bad_indices_policy: string = ''",                              \
-        .infer = infer_tensor_scatter, .run = run_tensor_scatter, .aux = &how                                          \
-    }
+#define TENSOR_SCATTER(op_name, how)                                                                                   \
+    { .name = op_name, .infer = infer_tensor_scatter, .run = run_tensor_scatter, .aux = &how }
 
 const struct tare_op tare_ops_scatter[] = {
-    { .name = "ScatterNd",
-      .inputs = "indices: Tindices, updates: T, shape: Tindices",
-      .outputs = "output: T",
-      .attrs = "T: type; Tindices: {int16, int32, int64}; bad_indices_policy: string = ''",
-      .infer = infer_scatter_nd,
-      .run = run_scatter_nd },
-    TENSOR_SCATTER("TensorScatterAdd", "int32, int64", add),
-    TENSOR_SCATTER("TensorScatterMax", "int32, int64", max),
-    TENSOR_SCATTER("TensorScatterMin", "int32, int64", min),
-    TENSOR_SCATTER("TensorScatterSub", "int32, int64", sub),
-    TENSOR_SCATTER("TensorScatterUpdate", "int16, int32, int64, uint16", set),
+    { .name = "ScatterNd", .infer = infer_scatter_nd, .run = run_scatter_nd },
+    TENSOR_SCATTER("TensorScatterAdd", add),
+    TENSOR_SCATTER("TensorScatterMax", max),
+    TENSOR_SCATTER("TensorScatterMin", min),
+    TENSOR_SCATTER("TensorScatterSub", sub),
+    TENSOR_SCATTER("TensorScatterUpdate", set),
     { 0 },
 };
 #undef TENSOR_SCATTER

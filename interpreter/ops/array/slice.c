@@ -191,55 +191,30 @@ static tare_status run_slice_gradient(struct tare_kernel *kernel) {
     return put_slice(&kernel->outputs[0], &strided, &kernel->inputs[4]);
 }
 
-#define STRIDED_MASKS                                                                                                  \
-    "begin_mask: int = 0; end_mask: int = 0; ellipsis_mask: int = 0; new_axis_mask: int = 0; shrink_axis_mask: int = " \
-    "0"
 
 const struct tare_op tare_ops_slice[] = {
     { .name = "Slice",
-      .inputs = "input: T, begin: Index, size: Index",
-      .outputs = "output: T",
-      .attrs = "T: type; Index: {int32, int64}",
       .infer = infer_slice,
       .run = run_slice,
       .flags = TARE_OP_MOVE,
       .quant = TARE_QUANT_PASS_THROUGH },
     { .name = "StridedSlice",
-      .inputs = "input: T, begin: Index, end: Index, strides: Index",
-      .outputs = "output: T",
-      .attrs = "T: type; Index: {int16, int32, int64}; " STRIDED_MASKS,
       .infer = infer_strided_slice,
       .run = run_strided_slice,
       .flags = TARE_OP_MOVE,
       .quant = TARE_QUANT_PASS_THROUGH },
     { .name = "TensorStridedSliceUpdate",
-      .inputs = "input: T, begin: Index, end: Index, strides: Index, value: T",
-      .outputs = "output: T",
-      .attrs = "T: type; Index: {int32, int64}; " STRIDED_MASKS,
       .infer = tare_infer_same,
       .run = run_strided_slice_update,
       .flags = TARE_OP_MOVE },
-    { .name = "StridedSliceGrad",
-      .inputs = "shape: Index, begin: Index, end: Index, strides: Index, dy: T",
-      .outputs = "output: T",
-      .attrs = "T: type; Index: {int32, int64}; begin_mask: int = 0; end_mask: int = 0; ellipsis_mask: int = 0; "
-               "new_axis_mask: int = 0; shrink_axis_mask: int = 0",
-      .infer = infer_slice_gradient,
-      .run = run_slice_gradient,
-      .flags = TARE_OP_MOVE },
+    { .name = "StridedSliceGrad", .infer = infer_slice_gradient, .run = run_slice_gradient, .flags = TARE_OP_MOVE },
     { .name = "StridedSliceAssign",
-      .inputs = "ref: Ref(T), begin: Index, end: Index, strides: Index, value: T",
-      .outputs = "output_ref: Ref(T)",
-      .attrs = "T: type; Index: {int32, int64}; " STRIDED_MASKS,
       .infer = infer_assign,
       .run = run_strided_slice_assign,
       .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES },
     { .name = "ResourceStridedSliceAssign",
-      .inputs = "ref: resource, begin: Index, end: Index, strides: Index, value: T",
-      .attrs = "T: type; Index: {int32, int64}; " STRIDED_MASKS,
       .infer = infer_assign,
       .run = run_strided_slice_assign,
       .flags = TARE_OP_STATEFUL | TARE_OP_WRITES },
     { 0 },
 };
-#undef STRIDED_MASKS

@@ -81,9 +81,8 @@ static tare_status run_blocks(struct tare_kernel *kernel) {
 
 #define BLOCKS(op_name)                                                                                                \
     {                                                                                                                  \
-        .name = op_name, .inputs = "input: T", .outputs = "output: T",                                                 \
-        .attrs = "T: type; block_size: int >= 2; data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'",               \
-        .infer = infer_blocks, .run = run_blocks, .flags = TARE_OP_MOVE, .quant = TARE_QUANT_PASS_THROUGH              \
+        .name = op_name, .infer = infer_blocks, .run = run_blocks, .flags = TARE_OP_MOVE,                              \
+        .quant = TARE_QUANT_PASS_THROUGH                                                                               \
     }
 
 const struct tare_op tare_ops_space_depth[] = { BLOCKS("DepthToSpace"), BLOCKS("SpaceToDepth"), { 0 } };

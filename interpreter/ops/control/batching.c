@@ -102,25 +102,8 @@ static tare_status run_unbatch(struct tare_kernel *kernel) {
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_index has no row for id %lld", (long long)id);
 }
 
-#define QUEUE "container: string = ''; shared_name: string = ''; "
-
 const struct tare_op tare_ops_batching[] = {
-    { .name = "Batch",
-      .inputs = "in_tensors: T",
-      .outputs = "batched_tensors: T, batch_index: int64, id: int64",
-      .attrs =
-          "num_batch_threads: int; max_batch_size: int; max_enqueued_batches: int = 10; batch_timeout_micros: int; "
-          "allowed_batch_sizes: list(int) = []; grad_timeout_micros: int; " QUEUE
-          "batching_queue: string = ''; T: list(type) >= 1",
-      .infer = infer_batch,
-      .run = run_batch,
-      .flags = TARE_OP_NO_FOLD },
-    { .name = "Unbatch",
-      .inputs = "batched_tensor: T, batch_index: int64, id: int64",
-      .outputs = "unbatched_tensor: T",
-      .attrs = "timeout_micros: int; " QUEUE "T: type",
-      .infer = infer_unbatch,
-      .run = run_unbatch,
-      .flags = TARE_OP_NO_FOLD },
+    { .name = "Batch", .infer = infer_batch, .run = run_batch, .flags = TARE_OP_NO_FOLD },
+    { .name = "Unbatch", .infer = infer_unbatch, .run = run_unbatch, .flags = TARE_OP_NO_FOLD },
     { 0 },
 };

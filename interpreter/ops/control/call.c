@@ -133,66 +133,14 @@ static tare_status run_batch(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_call[] = {
-    { .name = "PartitionedCall",
-      .inputs = "args: Tin",
-      .outputs = "output: Tout",
-      .attrs = "Tin: list(type) >= 0; Tout: list(type) >= 0; f: func; config: string = ''; config_proto: string = ''; "
-               "executor_type: string = ''",
-      .infer = infer_call,
-      .run = run_call,
-      .flags = TARE_OP_CONTROL },
+    { .name = "PartitionedCall", .infer = infer_call, .run = run_call, .flags = TARE_OP_CONTROL },
     { .name = "StatefulPartitionedCall",
-      .inputs = "args: Tin",
-      .outputs = "output: Tout",
-      .attrs = "Tin: list(type) >= 0; Tout: list(type) >= 0; f: func; config: string = ''; config_proto: string = ''; "
-               "executor_type: string = ''",
       .infer = infer_call,
       .run = run_call,
       .flags = TARE_OP_CONTROL | TARE_OP_STATEFUL },
-    { .name = "RemoteCall",
-      .inputs = "target: string, args: Tin",
-      .outputs = "output: Tout",
-      .attrs = "Tin: list(type) >= 1; Tout: list(type) >= 1; f: func",
-      .infer = infer_call,
-      .run = run_remote_call,
-      .flags = TARE_OP_CONTROL | TARE_OP_STATEFUL },
-    { .name = "TPUPartitionedCall",
-      .inputs = "args: Tin, device_ordinal: int32",
-      .outputs = "output: Tout",
-      .attrs = "Tin: list(type) >= 0; Tout: list(type) >= 0; f: func; autotuner_thresh: int = 0",
-      .infer = infer_call,
-      .run = run_tpu_call,
-      .flags = TARE_OP_CONTROL },
-    { .name = "TRTEngineOp",
-      .inputs = "in_tensor: InT",
-      .outputs = "out_tensor: OutT",
-      .attrs =
-          "serialized_segment: string; segment_func: func = { name: '' }; InT: list({bool, int8, half, float, int32, "
-          "resource}); OutT: list({bool, int8, half, float, int32}); input_shapes: list(shape) = []; "
-          "output_shapes: list(shape) = []; max_cached_engines_count: int = 1; max_batch_size: int = 1; "
-          "workspace_size_bytes: int; precision_mode: {'FP32', 'FP16', 'INT8'}; calibration_data: string = ''; "
-          "use_calibration: bool = true; segment_funcdef_name: string = ''; "
-          "cached_engine_batches: list(int) >= 0 = []; fixed_input_size: bool = true; static_engine: bool = true; "
-          "profile_strategy: string = ''; use_explicit_precision: bool = false",
-      .infer = infer_call,
-      .run = run_segment,
-      .flags = TARE_OP_CONTROL },
-    { .name = "BatchFunction",
-      .inputs = "in_tensors: Tin, captured_tensors: Tcaptured",
-      .outputs = "out_tensors: Tout",
-      .attrs = "f: func; num_batch_threads: int; max_batch_size: int; batch_timeout_micros: int; max_enqueued_batches: "
-               "int = 10; "
-               "allowed_batch_sizes: list(int) = []; container: string = ''; shared_name: string = ''; "
-               "batching_queue: string = ''; low_priority_max_batch_size: int = 0; low_priority_batch_timeout_micros: "
-               "int = 0; "
-               "low_priority_allowed_batch_sizes: list(int) = []; low_priority_max_enqueued_batches: int = 0; "
-               "mixed_priority_policy: {'low_priority_padding_with_max_batch_size', "
-               "'low_priority_padding_with_next_allowed_batch_size', 'priority_isolation', 'priority_merge'} = "
-               "'low_priority_padding_with_max_batch_size'; batch_padding_policy: {'PAD_UP', 'BATCH_DOWN', "
-               "'MINIMIZE_TPU_COST_PER_REQUEST'} = 'PAD_UP'; Tin: list(type) >= 1; Tcaptured: list(type) >= 0; "
-               "Tout: list(type) >= 1; enable_large_batch_splitting: bool = false",
-      .infer = infer_call,
-      .run = run_batch,
-      .flags = TARE_OP_CONTROL },
+    { .name = "RemoteCall", .infer = infer_call, .run = run_remote_call, .flags = TARE_OP_CONTROL | TARE_OP_STATEFUL },
+    { .name = "TPUPartitionedCall", .infer = infer_call, .run = run_tpu_call, .flags = TARE_OP_CONTROL },
+    { .name = "TRTEngineOp", .infer = infer_call, .run = run_segment, .flags = TARE_OP_CONTROL },
+    { .name = "BatchFunction", .infer = infer_call, .run = run_batch, .flags = TARE_OP_CONTROL },
     { 0 },
 };

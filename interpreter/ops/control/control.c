@@ -241,107 +241,39 @@ static tare_status run_ref_select(struct tare_kernel *kernel) {
     return tare_kernel_forward(kernel, 0, (size_t)index + 1);
 }
 
-#define IF_ATTRS                                                                                                       \
-    "Tcond: type; Tin: list(type) >= 0; Tout: list(type) >= 0; then_branch: func; else_branch: func; "                 \
-    "output_shapes: list(shape) = []"
-#define CASE_ATTRS                                                                                                     \
-    "Tin: list(type) >= 0; Tout: list(type) >= 0; branches: list(func) >= 1; output_shapes: list(shape) = []"
-#define WHILE_ATTRS                                                                                                    \
-    "T: list(type) >= 0; cond: func; body: func; output_shapes: list(shape) = []; parallel_iterations: int = 10"
-#define ENTER_ATTRS "T: type; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10"
-
-#define FUNCTIONAL(op, in, spec, kernel, extra)                                                                        \
-    {                                                                                                                  \
-        .name = op, .inputs = in, .outputs = "output: Tout", .attrs = spec, .infer = infer_output_shapes,              \
-        .run = kernel, .flags = TARE_OP_CONTROL | (extra)                                                              \
-    }
+#define FUNCTIONAL(op, kernel, extra)                                                                                  \
+    { .name = op, .infer = infer_output_shapes, .run = kernel, .flags = TARE_OP_CONTROL | (extra) }
 #define LOOP(op, extra)                                                                                                \
-    {                                                                                                                  \
-        .name = op, .inputs = "input: T", .outputs = "output: T", .attrs = WHILE_ATTRS, .infer = infer_output_shapes,  \
-        .run = run_while, .flags = TARE_OP_CONTROL | (extra)                                                           \
-    }
-#define FORWARD(op, in, out, spec)                                                                                     \
-    {                                                                                                                  \
-        .name = op, .inputs = in, .outputs = out, .attrs = spec, .infer = tare_infer_same, .run = run_forward,         \
-        .flags = TARE_OP_CONTROL | TARE_OP_NO_FOLD                                                                     \
-    }
+    { .name = op, .infer = infer_output_shapes, .run = run_while, .flags = TARE_OP_CONTROL | (extra) }
+#define FORWARD(op)                                                                                                    \
+    { .name = op, .infer = tare_infer_same, .run = run_forward, .flags = TARE_OP_CONTROL | TARE_OP_NO_FOLD }
 
 const struct tare_op tare_ops_control[] = {
-    FUNCTIONAL("If", "cond: Tcond, input: Tin", IF_ATTRS, run_if, TARE_OP_STATEFUL),
-    FUNCTIONAL("StatelessIf", "cond: Tcond, input: Tin", IF_ATTRS, run_if, 0),
-    FUNCTIONAL("Case", "branch_index: int32, input: Tin", CASE_ATTRS, run_case, TARE_OP_STATEFUL),
-    FUNCTIONAL("StatelessCase", "branch_index: int32, input: Tin", CASE_ATTRS, run_case, 0),
+    FUNCTIONAL("If", run_if, TARE_OP_STATEFUL),
+    FUNCTIONAL("StatelessIf", run_if, 0),
+    FUNCTIONAL("Case", run_case, TARE_OP_STATEFUL),
+    FUNCTIONAL("StatelessCase", run_case, 0),
     LOOP("While", TARE_OP_STATEFUL),
     LOOP("StatelessWhile", 0),
-    { .name = "XlaIf",
-      .inputs = "cond: Tcond, inputs: Tin",
-      .outputs = "output: Tout",
-      .attrs = "Tcond: type; then_branch: func; else_branch: func; Tin: list(type) >= 0; Tout: list(type) >= 0",
-      .infer = infer_output_shapes,
-      .run = run_if,
-      .flags = TARE_OP_STATEFUL | TARE_OP_CONTROL },
-    { .name = "XlaWhile",
-      .inputs = "input: T",
-      .outputs = "output: T",
-      .attrs = "T: list(type) >= 0; cond: func; body: func",
-      .infer = infer_output_shapes,
-      .run = run_while,
-      .flags = TARE_OP_STATEFUL | TARE_OP_CONTROL },
-    { .name = "For",
-      .inputs = "start: int32, limit: int32, delta: int32, input: T",
-      .outputs = "output: T",
-      .attrs = "T: list(type) >= 0; body: func",
-      .infer = infer_output_shapes,
-      .run = run_for,
-      .flags = TARE_OP_CONTROL },
-    { .name = "Switch",
-      .inputs = "data: T, pred: bool",
-      .outputs = "output_false: T, output_true: T",
-      .attrs = "T: type",
-      .infer = infer_switch,
-      .run = run_switch,
-      .flags = TARE_OP_CONTROL | TARE_OP_NO_FOLD },
-    { .name = "RefSwitch",
-      .inputs = "data: Ref(T), pred: bool",
-      .outputs = "output_false: Ref(T), output_true: Ref(T)",
-      .attrs = "T: type",
-      .infer = infer_switch,
-      .run = run_switch,
-      .flags = TARE_OP_CONTROL | TARE_OP_NO_FOLD },
-    { .name = "Merge",
-      .inputs = "inputs: N * T",
-      .outputs = "output: T, value_index: int32",
-      .attrs = "T: type; N: int >= 1",
-      .infer = infer_merge,
-      .run = run_merge,
-      .flags = TARE_OP_CONTROL | TARE_OP_NO_FOLD },
-    { .name = "RefMerge",
-      .inputs = "inputs: Ref(N * T)",
-      .outputs = "output: Ref(T), value_index: int32",
-      .attrs = "T: type; N: int >= 1",
-      .infer = infer_merge,
-      .run = run_merge,
-      .flags = TARE_OP_CONTROL | TARE_OP_NO_FOLD },
+    { .name = "XlaIf", .infer = infer_output_shapes, .run = run_if, .flags = TARE_OP_STATEFUL | TARE_OP_CONTROL },
+    { .name = "XlaWhile", .infer = infer_output_shapes, .run = run_while, .flags = TARE_OP_STATEFUL | TARE_OP_CONTROL },
+    { .name = "For", .infer = infer_output_shapes, .run = run_for, .flags = TARE_OP_CONTROL },
+    { .name = "Switch", .infer = infer_switch, .run = run_switch, .flags = TARE_OP_CONTROL | TARE_OP_NO_FOLD },
+    { .name = "RefSwitch", .infer = infer_switch, .run = run_switch, .flags = TARE_OP_CONTROL | TARE_OP_NO_FOLD },
+    { .name = "Merge", .infer = infer_merge, .run = run_merge, .flags = TARE_OP_CONTROL | TARE_OP_NO_FOLD },
+    { .name = "RefMerge", .infer = infer_merge, .run = run_merge, .flags = TARE_OP_CONTROL | TARE_OP_NO_FOLD },
     { .name = "RefSelect",
-      .inputs = "index: int32, inputs: Ref(N * T)",
-      .outputs = "output: Ref(T)",
-      .attrs = "T: type; N: int >= 1",
       .infer = infer_ref_select,
       .run = run_ref_select,
       .flags = TARE_OP_CONTROL | TARE_OP_NO_FOLD },
-    FORWARD("Enter", "data: T", "output: T", ENTER_ATTRS),
-    FORWARD("RefEnter", "data: Ref(T)", "output: Ref(T)", ENTER_ATTRS),
-    FORWARD("Exit", "data: T", "output: T", "T: type"),
-    FORWARD("RefExit", "data: Ref(T)", "output: Ref(T)", "T: type"),
-    FORWARD("NextIteration", "data: T", "output: T", "T: type"),
-    FORWARD("RefNextIteration", "data: Ref(T)", "output: Ref(T)", "T: type"),
-    FORWARD("RefIdentity", "input: Ref(T)", "output: Ref(T)", "T: type"),
-    FORWARD("LoopCond", "input: bool", "output: bool", NULL),
-    { .name = "ToBool",
-      .inputs = "input: T",
-      .outputs = "output: bool",
-      .attrs = "T: type",
-      .infer = tare_infer_scalar,
-      .run = run_to_bool },
+    FORWARD("Enter"),
+    FORWARD("RefEnter"),
+    FORWARD("Exit"),
+    FORWARD("RefExit"),
+    FORWARD("NextIteration"),
+    FORWARD("RefNextIteration"),
+    FORWARD("RefIdentity"),
+    FORWARD("LoopCond"),
+    { .name = "ToBool", .infer = tare_infer_scalar, .run = run_to_bool },
     { 0 },
 };

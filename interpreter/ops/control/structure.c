@@ -200,119 +200,56 @@ static tare_status run_device_index(struct tare_kernel *kernel) {
     return tare_tensor_scalar_i32(&kernel->outputs[0], index);
 }
 
-#define IDENTITY(op, extra) IDENTITY_WITH(op, extra, 0)
-#define IDENTITY_WITH(op, extra, more)                                                                                 \
+#define IDENTITY(op) IDENTITY_WITH(op, 0)
+#define IDENTITY_WITH(op, more)                                                                                        \
     {                                                                                                                  \
-        .name = op, .inputs = "input: T", .outputs = "output: T", .attrs = "T: type" extra, .infer = tare_infer_same,  \
-        .run = run_forward, .flags = TARE_OP_ELEMENTWISE | TARE_OP_MOVE | (more), .quant = TARE_QUANT_PASS_THROUGH     \
+        .name = op, .infer = tare_infer_same, .run = run_forward,                                                      \
+        .flags = TARE_OP_ELEMENTWISE | TARE_OP_MOVE | (more), .quant = TARE_QUANT_PASS_THROUGH                         \
     }
 #define NUMERICS(op)                                                                                                   \
-    {                                                                                                                  \
-        .name = op, .inputs = "tensor: T", .outputs = "output: T",                                                     \
-        .attrs = "T: {bfloat16, half, float, double}; message: string", .infer = tare_infer_same,                      \
-        .run = run_check_numerics, .flags = TARE_OP_STATEFUL                                                           \
-    }
+    { .name = op, .infer = tare_infer_same, .run = run_check_numerics, .flags = TARE_OP_STATEFUL }
 
 const struct tare_op tare_ops_structure[] = {
-    { .name = "Const",
-      .outputs = "output: dtype",
-      .attrs = "value: tensor; dtype: type",
-      .infer = infer_const,
-      .run = run_const },
+    { .name = "Const", .infer = infer_const, .run = run_const },
     { .name = "Placeholder",
-      .outputs = "output: dtype",
-      .attrs = "dtype: type; shape: shape = { unknown_rank: true }",
       .infer = infer_shape_attr,
       .run = run_placeholder,
       .flags = TARE_OP_NO_FOLD | TARE_OP_FLOAT32 },
     { .name = "PlaceholderV2",
-      .outputs = "output: dtype",
-      .attrs = "dtype: type; shape: shape",
       .infer = infer_shape_attr,
       .run = run_placeholder,
       .flags = TARE_OP_NO_FOLD | TARE_OP_FLOAT32 },
     { .name = "PlaceholderWithDefault",
-      .inputs = "input: dtype",
-      .outputs = "output: dtype",
-      .attrs = "dtype: type; shape: shape",
       .infer = infer_shape_attr,
       .run = run_forward,
       .flags = TARE_OP_NO_FOLD | TARE_OP_FLOAT32 },
-    { .name = "_Arg",
-      .outputs = "output: T",
-      .attrs = "T: type; index: int >= 0",
-      .infer = infer_arg,
-      .run = run_arg,
-      .flags = TARE_OP_STATEFUL | TARE_OP_NO_FOLD },
-    { .name = "_Retval",
-      .inputs = "input: T",
-      .attrs = "T: type; index: int >= 0",
-      .infer = infer_nothing,
-      .run = run_nothing,
-      .flags = TARE_OP_STATEFUL },
-    IDENTITY("Identity", ""),
-    IDENTITY("StopGradient", ""),
-    IDENTITY("Snapshot", ""),
-    IDENTITY("GuaranteeConst", ""),
-    IDENTITY("PreventGradient", "; message: string = ''"),
-    IDENTITY("DebugGradientIdentity", ""),
-    IDENTITY("DebugIdentity",
-             "; device_name: string = ''; tensor_name: string = ''; debug_urls: list(string) = []; gated_grpc: bool = "
-             "false"),
-    IDENTITY_WITH(
-        "DebugIdentityV2",
-        "; tfdbg_context_id: string = ''; op_name: string = ''; output_slot: int = -1; tensor_debug_mode: int = "
-        "-1; debug_urls: list(string) = []; circular_buffer_size: int = 1000; tfdbg_run_id: string = ''",
-        TARE_OP_STATEFUL),
-    IDENTITY_WITH(
-        "DebugIdentityV3",
-        "; device_name: string = ''; tensor_name: string = ''; io_of_node: string = ''; is_input: bool = false; "
-        "io_index: int = -1; debug_urls: list(string) = []; gated_grpc: bool = false",
-        TARE_OP_STATEFUL),
-    IDENTITY("Copy", "; tensor_name: string = ''; debug_ops_spec: list(string) = []"),
-    IDENTITY("CopyHost", "; tensor_name: string = ''; debug_ops_spec: list(string) = []"),
-    { .name = "DeviceIndex",
-      .outputs = "index: int32",
-      .attrs = "device_names: list(string)",
-      .infer = tare_infer_scalar,
-      .run = run_device_index },
-    { .name = "IdentityN",
-      .inputs = "input: T",
-      .outputs = "output: T",
-      .attrs = "T: list(type) >= 1",
-      .infer = infer_each,
-      .run = run_forward_all,
-      .flags = TARE_OP_MOVE },
+    { .name = "_Arg", .infer = infer_arg, .run = run_arg, .flags = TARE_OP_STATEFUL | TARE_OP_NO_FOLD },
+    { .name = "_Retval", .infer = infer_nothing, .run = run_nothing, .flags = TARE_OP_STATEFUL },
+    IDENTITY("Identity"),
+    IDENTITY("StopGradient"),
+    IDENTITY("Snapshot"),
+    IDENTITY("GuaranteeConst"),
+    IDENTITY("PreventGradient"),
+    IDENTITY("DebugGradientIdentity"),
+    IDENTITY("DebugIdentity"),
+    IDENTITY_WITH("DebugIdentityV2", TARE_OP_STATEFUL),
+    IDENTITY_WITH("DebugIdentityV3", TARE_OP_STATEFUL),
+    IDENTITY("Copy"),
+    IDENTITY("CopyHost"),
+    { .name = "DeviceIndex", .infer = tare_infer_scalar, .run = run_device_index },
+    { .name = "IdentityN", .infer = infer_each, .run = run_forward_all, .flags = TARE_OP_MOVE },
     { .name = "NoOp", .infer = infer_nothing, .run = run_nothing, .flags = TARE_OP_FIXED },
     { .name = "ControlTrigger", .infer = infer_nothing, .run = run_nothing },
-    { .name = "FakeParam",
-      .outputs = "output: dtype",
-      .attrs = "dtype: type; shape: shape",
-      .infer = infer_shape_attr,
-      .run = run_fake_param,
-      .flags = TARE_OP_NO_FOLD },
+    { .name = "FakeParam", .infer = infer_shape_attr, .run = run_fake_param, .flags = TARE_OP_NO_FOLD },
     NUMERICS("CheckNumerics"),
     NUMERICS("CheckNumericsV2"),
-    { .name = "Assert",
-      .inputs = "condition: bool, data: T",
-      .attrs = "T: list(type) >= 1; summarize: int = 3",
-      .infer = infer_nothing,
-      .run = run_assert,
-      .flags = TARE_OP_STATEFUL },
+    { .name = "Assert", .infer = infer_nothing, .run = run_assert, .flags = TARE_OP_STATEFUL },
     { .name = "Print",
-      .inputs = "input: T, data: U",
-      .outputs = "output: T",
-      .attrs = "T: type; U: list(type) >= 0; message: string = ''; first_n: int = -1; summarize: int = 3",
       .infer = tare_infer_same,
       .prepare = prepare_print,
       .run = run_print,
       .release = tare_free,
       .flags = PRINTS },
-    { .name = "PrintV2",
-      .inputs = "input: string",
-      .attrs = "output_stream: string = 'stderr'; end: string = '\\n'",
-      .infer = infer_nothing,
-      .run = run_print_v2,
-      .flags = PRINTS },
+    { .name = "PrintV2", .infer = infer_nothing, .run = run_print_v2, .flags = PRINTS },
     { 0 },
 };

@@ -243,43 +243,28 @@ static tare_status infer_concat(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-#define ARRAY_FORM(op, handle, in, out, spec, shapes, kernel, extra)                                                   \
-    { .name = op, .inputs = handle in, .outputs = out, .attrs = spec, .infer = shapes, .run = kernel, .flags = extra }
+#define ARRAY_FORM(op, shapes, kernel, extra)                                                                          \
+    { .name = op, .infer = shapes, .run = kernel, .flags = extra }
 /* The op in its three versions. */
-#define ARRAY_OP(op, in, out, spec, shapes, kernel)                                                                    \
-    ARRAY_FORM(op "V3", "handle: resource", in, out, spec, shapes, kernel, TARE_OP_STATEFUL),                          \
-        ARRAY_FORM(op "V2", "handle: string", in, out, spec, shapes, kernel, TARE_OP_NO_FOLD),                         \
-        ARRAY_FORM(op, "handle: Ref(string)", in, out, spec, shapes, kernel, TARE_OP_NO_FOLD)
-#define NEW_ARRAY(op, out, spec)                                                                                       \
-    {                                                                                                                  \
-        .name = op, .inputs = "size: int32", .outputs = out,                                                           \
-        .attrs = "dtype: type; element_shape: shape = { unknown_rank: true }; dynamic_size: bool = false; "            \
-                 "clear_after_read: bool = true; tensor_array_name: string = ''" spec,                                 \
-        .infer = infer_nothing, .run = run_array, .flags = TARE_OP_STATEFUL                                            \
-    }
-#define ELEMENTS "dtype: type; element_shape: shape = { unknown_rank: true }"
+#define ARRAY_OP(op, shapes, kernel)                                                                                   \
+    ARRAY_FORM(op "V3", shapes, kernel, TARE_OP_STATEFUL), ARRAY_FORM(op "V2", shapes, kernel, TARE_OP_NO_FOLD),       \
+        ARRAY_FORM(op, shapes, kernel, TARE_OP_NO_FOLD)
+#define NEW_ARRAY(op)                                                                                                  \
+    { .name = op, .infer = infer_nothing, .run = run_array, .flags = TARE_OP_STATEFUL }
 
 const struct tare_op tare_ops_tensor_array[] = {
-    NEW_ARRAY("TensorArrayV3", "handle: resource, flow: float", "; identical_element_shapes: bool = false"),
-    NEW_ARRAY("TensorArrayV2", "handle: string", ""),
-    NEW_ARRAY("TensorArray", "handle: Ref(string)", ""),
-    ARRAY_OP("TensorArrayWrite", ", index: int32, value: T, flow_in: float", "flow_out: float", "T: type",
-             tare_infer_scalar, run_write),
-    ARRAY_OP("TensorArrayRead", ", index: int32, flow_in: float", "value: dtype", "dtype: type", infer_nothing,
-             run_read),
-    ARRAY_OP("TensorArrayGather", ", indices: int32, flow_in: float", "value: dtype", ELEMENTS, infer_gather,
-             run_gather),
-    ARRAY_OP("TensorArrayConcat", ", flow_in: float", "value: dtype, lengths: int64",
-             "dtype: type; element_shape_except0: shape = { unknown_rank: true }", infer_concat, run_concat),
-    ARRAY_OP("TensorArrayScatter", ", indices: int32, value: T, flow_in: float", "flow_out: float", "T: type",
-             tare_infer_scalar, run_scatter),
-    ARRAY_OP("TensorArraySplit", ", value: T, lengths: int64, flow_in: float", "flow_out: float", "T: type",
-             tare_infer_scalar, run_split),
-    ARRAY_OP("TensorArraySize", ", flow_in: float", "size: int32", NULL, tare_infer_scalar, run_size),
-    ARRAY_OP("TensorArrayClose", "", NULL, NULL, infer_nothing, run_close),
-    ARRAY_FORM("TensorArrayPack", "handle: Ref(string)", ", flow_in: float", "value: dtype", ELEMENTS, infer_nothing,
-               run_pack, TARE_OP_NO_FOLD),
-    ARRAY_FORM("TensorArrayUnpack", "handle: Ref(string)", ", value: T, flow_in: float", "flow_out: float", "T: type",
-               tare_infer_scalar, run_unpack, TARE_OP_NO_FOLD),
+    NEW_ARRAY("TensorArrayV3"),
+    NEW_ARRAY("TensorArrayV2"),
+    NEW_ARRAY("TensorArray"),
+    ARRAY_OP("TensorArrayWrite", tare_infer_scalar, run_write),
+    ARRAY_OP("TensorArrayRead", infer_nothing, run_read),
+    ARRAY_OP("TensorArrayGather", infer_gather, run_gather),
+    ARRAY_OP("TensorArrayConcat", infer_concat, run_concat),
+    ARRAY_OP("TensorArrayScatter", tare_infer_scalar, run_scatter),
+    ARRAY_OP("TensorArraySplit", tare_infer_scalar, run_split),
+    ARRAY_OP("TensorArraySize", tare_infer_scalar, run_size),
+    ARRAY_OP("TensorArrayClose", infer_nothing, run_close),
+    ARRAY_FORM("TensorArrayPack", infer_nothing, run_pack, TARE_OP_NO_FOLD),
+    ARRAY_FORM("TensorArrayUnpack", tare_infer_scalar, run_unpack, TARE_OP_NO_FOLD),
     { 0 },
 };

@@ -307,19 +307,7 @@ static tare_status run_translate(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_crop[] = {
-    { .name = "CropAndResize",
-      .inputs = "image: T, boxes: float, box_ind: int32, crop_size: int32",
-      .outputs = "crops: float",
-      .attrs = "T: {uint8, uint16, int8, int16, int32, int64, half, float, double}; "
-               "method: {'bilinear', 'nearest'} = 'bilinear'; extrapolation_value: float = 0",
-      .infer = infer_crop,
-      .run = run_crop },
-    { .name = "ScaleAndTranslate",
-      .inputs = "images: T, size: int32, scale: float, translation: float",
-      .outputs = "resized_images: float",
-      .attrs = "T: {int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double}; "
-               "kernel_type: string = 'lanczos3'; antialias: bool = true",
-      .infer = infer_translate,
-      .run = run_translate },
+    { .name = "CropAndResize", .infer = infer_crop, .run = run_crop },
+    { .name = "ScaleAndTranslate", .infer = infer_translate, .run = run_translate },
     { 0 },
 };

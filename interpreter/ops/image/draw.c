@@ -110,17 +110,7 @@ static tare_status run_draw(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_draw[] = {
-    { .name = "DrawBoundingBoxes",
-      .inputs = "images: T, boxes: float",
-      .outputs = "output: T",
-      .attrs = "T: {float, half} = DT_FLOAT",
-      .infer = infer_draw,
-      .run = run_draw },
-    { .name = "DrawBoundingBoxesV2",
-      .inputs = "images: T, boxes: float, colors: float",
-      .outputs = "output: T",
-      .attrs = "T: {float, half} = DT_FLOAT",
-      .infer = infer_draw,
-      .run = run_draw },
+    { .name = "DrawBoundingBoxes", .infer = infer_draw, .run = run_draw },
+    { .name = "DrawBoundingBoxesV2", .infer = infer_draw, .run = run_draw },
     { 0 },
 };

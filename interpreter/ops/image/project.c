@@ -165,22 +165,8 @@ static tare_status run_project(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define ATTRS                                                                                                          \
-    "dtype: {uint8, int32, int64, half, bfloat16, float, double}; interpolation: string; fill_mode: string = "         \
-    "'CONSTANT'"
-
 const struct tare_op tare_ops_project[] = {
-    { .name = "ImageProjectiveTransformV2",
-      .inputs = "images: dtype, transforms: float, output_shape: int32",
-      .outputs = "transformed_images: dtype",
-      .attrs = ATTRS,
-      .infer = infer_project,
-      .run = run_project },
-    { .name = "ImageProjectiveTransformV3",
-      .inputs = "images: dtype, transforms: float, output_shape: int32, fill_value: float",
-      .outputs = "transformed_images: dtype",
-      .attrs = ATTRS,
-      .infer = infer_project,
-      .run = run_project },
+    { .name = "ImageProjectiveTransformV2", .infer = infer_project, .run = run_project },
+    { .name = "ImageProjectiveTransformV3", .infer = infer_project, .run = run_project },
     { 0 },
 };

@@ -190,19 +190,7 @@ static tare_status run_csv(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_file[] = {
-    { .name = "DecodeCSV",
-      .inputs = "records: string, record_defaults: OUT_TYPE",
-      .outputs = "output: OUT_TYPE",
-      .attrs =
-          "OUT_TYPE: list({float, double, int32, int64, string}) >= 1; field_delim: string = ','; use_quote_delim: "
-          "bool = true; na_value: string = ''; select_cols: list(int) = []",
-      .infer = infer_csv,
-      .run = run_csv },
-    { .name = "ReadFile",
-      .inputs = "filename: string",
-      .outputs = "contents: string",
-      .infer = infer_read_file,
-      .run = run_read_file,
-      .flags = TARE_OP_NO_FOLD },
+    { .name = "DecodeCSV", .infer = infer_csv, .run = run_csv },
+    { .name = "ReadFile", .infer = infer_read_file, .run = run_read_file, .flags = TARE_OP_NO_FOLD },
     { 0 },
 };

@@ -393,36 +393,10 @@ static tare_status infer_parse(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-#define TYPES "sparse_types: list({float, int64, string}) >= 0; Tdense: list({float, int64, string}) >= 0; "
 
 const struct tare_op tare_ops_parse[] = {
-    { .name = "ParseExample",
-      .inputs = "serialized: string, names: string, sparse_keys: Nsparse * string, dense_keys: Ndense * string, "
-                "dense_defaults: Tdense",
-      .outputs = "sparse_indices: Nsparse * int64, sparse_values: sparse_types, sparse_shapes: Nsparse * int64, "
-                 "dense_values: Tdense",
-      .attrs = "Nsparse: int >= 0; Ndense: int >= 0; " TYPES "dense_shapes: list(shape) >= 0",
-      .infer = infer_parse,
-      .run = run_parse },
-    { .name = "ParseExampleV2",
-      .inputs = "serialized: string, names: string, sparse_keys: string, dense_keys: string, ragged_keys: string, "
-                "dense_defaults: Tdense",
-      .outputs = "sparse_indices: num_sparse * int64, sparse_values: sparse_types, sparse_shapes: num_sparse * int64, "
-                 "dense_values: Tdense, ragged_values: ragged_value_types, ragged_row_splits: ragged_split_types",
-      .attrs =
-          "Tdense: list({float, int64, string}) >= 0; num_sparse: int >= 0; "
-          "sparse_types: list({float, int64, string}) >= 0; ragged_value_types: list({float, int64, string}) >= 0; "
-          "ragged_split_types: list({int32, int64}) >= 0; dense_shapes: list(shape) >= 0",
-      .infer = infer_parse,
-      .run = run_parse },
-    { .name = "ParseSingleExample",
-      .inputs = "serialized: string, dense_defaults: Tdense",
-      .outputs = "sparse_indices: num_sparse * int64, sparse_values: sparse_types, sparse_shapes: num_sparse * int64, "
-                 "dense_values: Tdense",
-      .attrs = "num_sparse: int >= 0; sparse_keys: list(string) >= 0; dense_keys: list(string) >= 0; " TYPES
-               "dense_shapes: list(shape) >= 0",
-      .infer = infer_parse,
-      .run = run_parse },
+    { .name = "ParseExample", .infer = infer_parse, .run = run_parse },
+    { .name = "ParseExampleV2", .infer = infer_parse, .run = run_parse },
+    { .name = "ParseSingleExample", .infer = infer_parse, .run = run_parse },
     { 0 },
 };
-#undef TYPES

@@ -516,55 +516,9 @@ static tare_status infer_parse(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-#define VALUES "list({float, int64, string}) >= 0 = []"
-#define SPLITS "list({int32, int64}) >= 0 = []"
-#define CONTEXT_OUT                                                                                                    \
-    "context_sparse_indices: Ncontext_sparse * int64, context_sparse_values: context_sparse_types, "                   \
-    "context_sparse_shapes: Ncontext_sparse * int64, context_dense_values: Tcontext_dense, "
-#define LIST_OUT                                                                                                       \
-    "feature_list_sparse_indices: Nfeature_list_sparse * int64, feature_list_sparse_values: "                          \
-    "feature_list_sparse_types, feature_list_sparse_shapes: Nfeature_list_sparse * int64, "                            \
-    "feature_list_dense_values: feature_list_dense_types"
-#define LENGTHS_OUT ", feature_list_dense_lengths: Nfeature_list_dense * int64"
-#define COUNTS "Nfeature_list_sparse: int >= 0 = 0; Nfeature_list_dense: int >= 0 = 0; "
-#define TYPES                                                                                                          \
-    "context_sparse_types: " VALUES "; Tcontext_dense: " VALUES "; feature_list_dense_types: " VALUES                  \
-    "; context_dense_shapes: list(shape) >= 0 = []; feature_list_sparse_types: " VALUES                                \
-    "; feature_list_dense_shapes: list(shape) >= 0 = []"
-
 const struct tare_op tare_ops_parse_sequence[] = {
-    { .name = "ParseSequenceExample",
-      .inputs = "serialized: string, debug_name: string, context_dense_defaults: Tcontext_dense",
-      .outputs = CONTEXT_OUT LIST_OUT LENGTHS_OUT,
-      .attrs = "feature_list_dense_missing_assumed_empty: list(string) >= 0; context_sparse_keys: list(string) >= 0; "
-               "context_dense_keys: list(string) >= 0; feature_list_sparse_keys: list(string) >= 0; "
-               "feature_list_dense_keys: list(string) >= 0; Ncontext_sparse: int >= 0 = 0; Ncontext_dense: int >= 0 = "
-               "0; " COUNTS TYPES,
-      .infer = infer_parse,
-      .run = run_parse },
-    { .name = "ParseSequenceExampleV2",
-      .inputs = "serialized: string, debug_name: string, context_sparse_keys: string, context_dense_keys: string, "
-                "context_ragged_keys: string, feature_list_sparse_keys: string, feature_list_dense_keys: string, "
-                "feature_list_ragged_keys: string, feature_list_dense_missing_assumed_empty: bool, "
-                "context_dense_defaults: Tcontext_dense",
-      .outputs = CONTEXT_OUT
-      "context_ragged_values: context_ragged_value_types, context_ragged_row_splits: "
-      "context_ragged_split_types, " LIST_OUT LENGTHS_OUT
-      ", feature_list_ragged_values: feature_list_ragged_value_types, feature_list_ragged_outer_splits: "
-      "feature_list_ragged_split_types, feature_list_ragged_inner_splits: feature_list_ragged_split_types",
-      .attrs =
-          "Ncontext_sparse: int >= 0 = 0; context_ragged_value_types: " VALUES "; context_ragged_split_types: " SPLITS
-          "; feature_list_ragged_value_types: " VALUES "; feature_list_ragged_split_types: " SPLITS "; " COUNTS TYPES,
-      .infer = infer_parse,
-      .run = run_parse },
-    { .name = "ParseSingleSequenceExample",
-      .inputs = "serialized: string, feature_list_dense_missing_assumed_empty: string, context_sparse_keys: "
-                "Ncontext_sparse * string, context_dense_keys: Ncontext_dense * string, feature_list_sparse_keys: "
-                "Nfeature_list_sparse * string, feature_list_dense_keys: Nfeature_list_dense * string, "
-                "context_dense_defaults: Tcontext_dense, debug_name: string",
-      .outputs = CONTEXT_OUT LIST_OUT,
-      .attrs = "Ncontext_sparse: int >= 0 = 0; Ncontext_dense: int >= 0 = 0; " COUNTS TYPES,
-      .infer = infer_parse,
-      .run = run_parse },
+    { .name = "ParseSequenceExample", .infer = infer_parse, .run = run_parse },
+    { .name = "ParseSequenceExampleV2", .infer = infer_parse, .run = run_parse },
+    { .name = "ParseSingleSequenceExample", .infer = infer_parse, .run = run_parse },
     { 0 },
 };

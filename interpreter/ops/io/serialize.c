@@ -86,23 +86,8 @@ static tare_status run_decompress(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_serialize[] = {
-    { .name = "DecodeCompressed",
-      .inputs = "bytes: string",
-      .outputs = "output: string",
-      .attrs = "compression_type: string = ''",
-      .infer = tare_infer_same,
-      .run = run_decompress },
-    { .name = "ParseTensor",
-      .inputs = "serialized: string",
-      .outputs = "output: out_type",
-      .attrs = "out_type: type",
-      .infer = infer_unknown,
-      .run = run_parse_tensor },
-    { .name = "SerializeTensor",
-      .inputs = "tensor: T",
-      .outputs = "serialized: string",
-      .attrs = "T: type",
-      .infer = tare_infer_scalar,
-      .run = run_serialize },
+    { .name = "DecodeCompressed", .infer = tare_infer_same, .run = run_decompress },
+    { .name = "ParseTensor", .infer = infer_unknown, .run = run_parse_tensor },
+    { .name = "SerializeTensor", .infer = tare_infer_scalar, .run = run_serialize },
     { 0 },
 };

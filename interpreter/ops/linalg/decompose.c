@@ -151,24 +151,16 @@ static tare_status run_svd(struct tare_matrix_batch *b, int64_t i) {
 
 static const struct tare_matrix_op svd = { TARE_LAPACK_GESDD, "p mq nQ", .by_columns = true, .run = run_svd };
 
-#define PLAIN "T: {double, float}"
-#define SUV "s: T, u: T, v: T"
-#define UV "compute_uv: bool = true; full_matrices: bool = false; "
-
 const struct tare_op tare_ops_decompose[] = {
-    TARE_MATRIX_OP("Qr", "input: T", "q: T, r: T", "full_matrices: bool = false; " TARE_MATRIX_TYPES, qr),
-    TARE_MATRIX_OP("SelfAdjointEig", "input: T", "output: T", "T: {double, float, half}", eigh_stacked),
-    TARE_MATRIX_OP("BatchSelfAdjointEig", "input: T", "output: T", PLAIN, eigh_stacked),
-    TARE_MATRIX_OP("SelfAdjointEigV2", "input: T", "e: T, v: T", "compute_v: bool = true; " TARE_MATRIX_TYPES, eigh),
-    TARE_MATRIX_OP("BatchSelfAdjointEigV2", "input: T", "e: T, v: T", "compute_v: bool = true; " PLAIN, eigh),
-    TARE_MATRIX_OP("Eig", "input: T", "e: Tout, v: Tout",
-                   "compute_v: bool = true; T: {float, double, complex64, complex128}; Tout: {complex64, complex128}",
-                   eig),
-    TARE_MATRIX_OP("Svd", "input: T", SUV, UV TARE_MATRIX_TYPES, svd),
-    TARE_MATRIX_OP("BatchSvd", "input: T", SUV, UV "T: {double, float, complex64, complex128}", svd),
-    TARE_MATRIX_OP("XlaSelfAdjointEig", "a: T", "w: T, v: T",
-                   "lower: bool; max_iter: int; epsilon: float; T: numbertype", eigh),
-    TARE_MATRIX_OP("XlaSvd", "a: T", SUV, "max_iter: int; epsilon: float; precision_config: string; T: numbertype",
-                   svd),
+    TARE_MATRIX_OP("Qr", qr),
+    TARE_MATRIX_OP("SelfAdjointEig", eigh_stacked),
+    TARE_MATRIX_OP("BatchSelfAdjointEig", eigh_stacked),
+    TARE_MATRIX_OP("SelfAdjointEigV2", eigh),
+    TARE_MATRIX_OP("BatchSelfAdjointEigV2", eigh),
+    TARE_MATRIX_OP("Eig", eig),
+    TARE_MATRIX_OP("Svd", svd),
+    TARE_MATRIX_OP("BatchSvd", svd),
+    TARE_MATRIX_OP("XlaSelfAdjointEig", eigh),
+    TARE_MATRIX_OP("XlaSvd", svd),
     { 0 },
 };

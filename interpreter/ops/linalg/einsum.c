@@ -347,9 +347,6 @@ static tare_status reference_einsum(struct tare_kernel *kernel) {
 
 const struct tare_op tare_ops_einsum[] = {
     { .name = "Einsum",
-      .inputs = "inputs: N * T",
-      .outputs = "output: T",
-      .attrs = "equation: string; N: int >= 1; T: type",
       .infer = infer_einsum,
       .run = run_einsum,
       .prepare = tare_product_prepare,
@@ -358,9 +355,6 @@ const struct tare_op tare_ops_einsum[] = {
       .flags = TARE_OP_PRODUCT,
       .quant = TARE_QUANT_WEIGHTED },
     { .name = "XlaEinsum",
-      .inputs = "a: T, b: T",
-      .outputs = "product: T",
-      .attrs = "equation: string; T: {complex64, bfloat16, float}",
       .infer = infer_einsum,
       .run = run_einsum,
       .prepare = tare_product_prepare,

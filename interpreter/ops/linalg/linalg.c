@@ -339,22 +339,16 @@ static tare_status run_cross(struct tare_kernel *kernel) {
 }
 #undef CROSS
 
-#define PLAIN_TYPES "T: {double, float}"
-#define ROW(op, spec, form) TARE_MATRIX_OP(op, "input: T", "output: T", spec, form)
+#define ROW(op, form) TARE_MATRIX_OP(op, form)
 
 const struct tare_op tare_ops_linalg[] = {
-    ROW("MatrixInverse", "adjoint: bool = false; " TARE_MATRIX_TYPES, inverse_op),
-    ROW("BatchMatrixInverse", "adjoint: bool = false; " PLAIN_TYPES, inverse_op),
-    ROW("MatrixExponential", TARE_MATRIX_TYPES, exponential),
-    ROW("MatrixLogarithm", "T: {complex64, complex128}", logarithm),
-    ROW("MatrixSquareRoot", TARE_MATRIX_TYPES, root),
-    ROW("Cholesky", TARE_MATRIX_TYPES, cholesky),
-    ROW("BatchCholesky", PLAIN_TYPES, cholesky),
-    { .name = "Cross",
-      .inputs = "a: T, b: T",
-      .outputs = "product: T",
-      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
-      .infer = infer_cross,
-      .run = run_cross },
+    ROW("MatrixInverse", inverse_op),
+    ROW("BatchMatrixInverse", inverse_op),
+    ROW("MatrixExponential", exponential),
+    ROW("MatrixLogarithm", logarithm),
+    ROW("MatrixSquareRoot", root),
+    ROW("Cholesky", cholesky),
+    ROW("BatchCholesky", cholesky),
+    { .name = "Cross", .infer = infer_cross, .run = run_cross },
     { 0 },
 };

@@ -180,36 +180,20 @@ static tare_status reference_matmul(struct tare_kernel *kernel) {
     return run_any(kernel, true);
 }
 
-#define ROW(op, a, b, c, list, kind)                                                                                   \
+#define ROW(op, kind)                                                                                                  \
     {                                                                                                                  \
-        .name = op, .inputs = a, .outputs = b, .attrs = c list, .infer = infer_matmul, .run = run_matmul,              \
-        .prepare = tare_product_prepare, .release = tare_product_release, .reference = reference_matmul,               \
-        .cost = cost_matmul, .aux = &kind, .flags = TARE_OP_EPILOGUE | TARE_OP_ROUNDS | TARE_OP_PRODUCT,               \
-        .quant = TARE_QUANT_WEIGHTED                                                                                   \
+        .name = op, .infer = infer_matmul, .run = run_matmul, .prepare = tare_product_prepare,                         \
+        .release = tare_product_release, .reference = reference_matmul, .cost = cost_matmul, .aux = &kind,             \
+        .flags = TARE_OP_EPILOGUE | TARE_OP_ROUNDS | TARE_OP_PRODUCT, .quant = TARE_QUANT_WEIGHTED                     \
     }
-#define SPARSE_TYPES                                                                                                   \
-    "a_is_sparse: bool = false; b_is_sparse: bool = false; Ta: {float, bfloat16} = DT_FLOAT; Tb: {float, bfloat16} = " \
-    "DT_FLOAT"
-#define ADJOINT "; adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false"
-#define MIXED_TYPES "{bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128}"
 
 const struct tare_op tare_ops_matmul[] = {
-    ROW("MatMul", "a: T, b: T", "product: T",
-        "transpose_a: bool = false; transpose_b: bool = false; T: {bfloat16, half, float, double, int32, int64, uint8, "
-        "uint16, uint32, uint64, complex64, complex128}; grad_a: bool = false; grad_b: bool = false",
-        "", kind_matrix),
+    ROW("MatMul", kind_matrix),
     /* dense matrices in which many elements are expected to be zero */
-    ROW("SparseMatMul", "a: Ta, b: Tb", "product: float",
-        "transpose_a: bool = false; transpose_b: bool = false; " SPARSE_TYPES, "", kind_matrix),
-    ROW("BatchMatMul", "x: T, y: T", "output: T",
-        "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}", ADJOINT, kind_batch),
-    ROW("BatchMatMulV2", "x: T, y: T", "output: T",
-        "T: {bfloat16, half, float, double, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}",
-        ADJOINT, kind_broadcast),
-    ROW("BatchMatMulV3", "x: Ta, y: Tb", "output: Tout",
-        "Ta: " MIXED_TYPES "; Tb: " MIXED_TYPES
-        "; Tout: {bfloat16, half, float, double, int16, int32, int64, complex64, complex128}",
-        ADJOINT, kind_broadcast),
+    ROW("SparseMatMul", kind_matrix),
+    ROW("BatchMatMul", kind_batch),
+    ROW("BatchMatMulV2", kind_broadcast),
+    ROW("BatchMatMulV3", kind_broadcast),
     { 0 },
 };
 #undef ROW

@@ -66,11 +66,8 @@ tare_status tare_matrix_infer(struct tare_infer *infer);
 tare_status tare_matrix_run(struct tare_kernel *kernel);
 
 #define TARE_MATRIX_TYPES "T: {double, float, half, complex64, complex128}"
-#define TARE_MATRIX_OP(op, in, out, spec, form)                                                                        \
-    {                                                                                                                  \
-        .name = op, .inputs = in, .outputs = out, .attrs = spec, .infer = tare_matrix_infer, .run = tare_matrix_run,   \
-        .aux = &form                                                                                                   \
-    }
+#define TARE_MATRIX_OP(op, form)                                                                                       \
+    { .name = op, .infer = tare_matrix_infer, .run = tare_matrix_run, .aux = &form }
 
 /* Runs the call and returns info, -1 without it if an element of `a` is not finite: iterations may not end for NaN. */
 int tare_matrix_run_finite(struct tare_matrix_batch *batch);

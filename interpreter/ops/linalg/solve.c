@@ -324,42 +324,24 @@ static tare_status run_tridiagonal_product(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define PLAIN "T: {double, float}"
-#define LOWER "lower: bool = true; adjoint: bool = false; "
-#define SYSTEM(op, in, spec, kind)                                                                                     \
-    {                                                                                                                  \
-        .name = op, .inputs = in, .outputs = "output: T", .attrs = spec, .infer = infer_solve, .run = run_solve,       \
-        .aux = &kind                                                                                                   \
-    }
+#define SYSTEM(op, kind)                                                                                               \
+    { .name = op, .infer = infer_solve, .run = run_solve, .aux = &kind }
 
 /* In the order of TensorFlow's registration, which differs from TARE_MATRIX_TYPES. */
-#define HALF_FIRST "T: {half, float, double, complex64, complex128}"
 
 const struct tare_op tare_ops_solve[] = {
-    TARE_MATRIX_OP("MatrixDeterminant", "input: T", "output: T", HALF_FIRST, determinant),
-    TARE_MATRIX_OP("LogMatrixDeterminant", "input: T", "sign: T, log_abs_determinant: T", HALF_FIRST, log_determinant),
-    TARE_MATRIX_OP("BatchMatrixDeterminant", "input: T", "output: T", "T: {float, double, complex64, complex128}",
-                   determinant),
-    TARE_MATRIX_OP("Lu", "input: T", "lu: T, p: output_idx_type",
-                   TARE_MATRIX_TYPES "; output_idx_type: {int32, int64} = DT_INT32", lu),
-    SYSTEM("MatrixSolve", "matrix: T, rhs: T", "adjoint: bool = false; " TARE_MATRIX_TYPES, dense),
-    SYSTEM("BatchMatrixSolve", "matrix: T, rhs: T", "adjoint: bool = false; " PLAIN, dense),
-    SYSTEM("MatrixTriangularSolve", "matrix: T, rhs: T",
-           LOWER "T: {bfloat16, double, float, half, complex64, complex128}", triangular),
-    SYSTEM("BatchMatrixTriangularSolve", "matrix: T, rhs: T", LOWER PLAIN, old_triangular),
-    SYSTEM("BandedTriangularSolve", "matrix: T, rhs: T", LOWER TARE_MATRIX_TYPES, banded),
-    SYSTEM("MatrixSolveLs", "matrix: T, rhs: T, l2_regularizer: double", TARE_MATRIX_TYPES "; fast: bool = true",
-           least_squares),
-    SYSTEM("BatchMatrixSolveLs", "matrix: T, rhs: T, l2_regularizer: double", PLAIN "; fast: bool = true",
-           least_squares),
-    SYSTEM("TridiagonalSolve", "diagonals: T, rhs: T",
-           "partial_pivoting: bool = true; perturb_singular: bool = false; T: {double, float, complex64, complex128}",
-           tridiagonal),
-    { .name = "TridiagonalMatMul",
-      .inputs = "superdiag: T, maindiag: T, subdiag: T, rhs: T",
-      .outputs = "output: T",
-      .attrs = "T: {double, float, complex64, complex128}",
-      .infer = infer_tridiagonal_product,
-      .run = run_tridiagonal_product },
+    TARE_MATRIX_OP("MatrixDeterminant", determinant),
+    TARE_MATRIX_OP("LogMatrixDeterminant", log_determinant),
+    TARE_MATRIX_OP("BatchMatrixDeterminant", determinant),
+    TARE_MATRIX_OP("Lu", lu),
+    SYSTEM("MatrixSolve", dense),
+    SYSTEM("BatchMatrixSolve", dense),
+    SYSTEM("MatrixTriangularSolve", triangular),
+    SYSTEM("BatchMatrixTriangularSolve", old_triangular),
+    SYSTEM("BandedTriangularSolve", banded),
+    SYSTEM("MatrixSolveLs", least_squares),
+    SYSTEM("BatchMatrixSolveLs", least_squares),
+    SYSTEM("TridiagonalSolve", tridiagonal),
+    { .name = "TridiagonalMatMul", .infer = infer_tridiagonal_product, .run = run_tridiagonal_product },
     { 0 },
 };

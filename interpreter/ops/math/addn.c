@@ -91,19 +91,7 @@ static tare_status run_addn(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_addn[] = {
-    { .name = "AddN",
-      .inputs = "inputs: N * T",
-      .outputs = "sum: T",
-      .attrs = "N: int >= 1; T: {numbertype, variant}",
-      .infer = infer_addn,
-      .run = run_addn,
-      .flags = TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE },
-    { .name = "AccumulateNV2",
-      .inputs = "inputs: N * T",
-      .outputs = "sum: T",
-      .attrs = "N: int >= 1; T: numbertype; shape: shape",
-      .infer = infer_addn,
-      .run = run_addn,
-      .flags = TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE },
+    { .name = "AddN", .infer = infer_addn, .run = run_addn, .flags = TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE },
+    { .name = "AccumulateNV2", .infer = infer_addn, .run = run_addn, .flags = TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE },
     { 0 },
 };

@@ -252,47 +252,41 @@ static tare_status run_add(struct tare_kernel *kernel) {
 
 /* ---- rows ---- */
 
-#define FLOATS "bfloat16, half, float, double"
-#define INTEGERS "uint8, int8, uint16, int16, int32, uint32, uint64, int64"
-#define COMPLEX "complex64, complex128"
-#define ROW_OF(op_name, function, table, x_name, y_name, z_name, types, more)                                          \
+#define ROW_OF(op_name, function, table, more)                                                                         \
     {                                                                                                                  \
-        .name = op_name, .inputs = x_name ": T, " y_name ": T", .outputs = z_name ": T", .attrs = "T: " types,         \
-        .infer = tare_infer_broadcast, .run = function, .aux = &table,                                                 \
+        .name = op_name, .infer = tare_infer_broadcast, .run = function, .aux = &table,                                \
         .flags = TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE | (more)                                                       \
     }
-#define ROW(op_name, table, types) ROW_OF(op_name, run_binary, table, "x", "y", "z", "{" types "}", 0)
-#define ARITHMETIC_ROW(op_name, table, types)                                                                          \
-    ROW_OF(op_name, run_binary, table, "x", "y", "z", "{" types "}", TARE_OP_ARITHMETIC)
+#define ROW(op_name, table) ROW_OF(op_name, run_binary, table, 0)
+#define ARITHMETIC_ROW(op_name, table) ROW_OF(op_name, run_binary, table, TARE_OP_ARITHMETIC)
 
 const struct tare_op tare_ops_binary[] = {
-    ROW_OF("Add", run_add, add_op, "x", "y", "z", "{" FLOATS ", uint8, int8, int16, int32, int64, " COMPLEX ", string}",
-           TARE_OP_ARITHMETIC),
-    ARITHMETIC_ROW("AddV2", add_op, FLOATS ", " INTEGERS ", " COMPLEX),
-    ARITHMETIC_ROW("Sub", sub_op, FLOATS ", " INTEGERS ", " COMPLEX),
-    ARITHMETIC_ROW("Mul", mul_op, FLOATS ", " INTEGERS ", " COMPLEX),
-    ARITHMETIC_ROW("MulNoNan", mul_no_nan_op, FLOATS ", " COMPLEX),
-    ROW("SquaredDifference", squared_difference_op, FLOATS ", int32, int64, " COMPLEX),
-    ARITHMETIC_ROW("Div", div_op, FLOATS ", " INTEGERS ", " COMPLEX),
-    ARITHMETIC_ROW("RealDiv", real_div_op, FLOATS ", " INTEGERS ", " COMPLEX),
-    ARITHMETIC_ROW("DivNoNan", div_no_nan_op, FLOATS ", " COMPLEX),
-    ARITHMETIC_ROW("TruncateDiv", truncate_div_op, FLOATS ", " INTEGERS ", " COMPLEX),
-    ARITHMETIC_ROW("FloorDiv", floor_div_op, FLOATS ", " INTEGERS ", " COMPLEX),
-    ARITHMETIC_ROW("FloorMod", floor_mod_op, INTEGERS ", " FLOATS),
-    ARITHMETIC_ROW("Mod", truncate_mod_op, "int32, int64, " FLOATS),
-    ARITHMETIC_ROW("TruncateMod", truncate_mod_op, "int32, int64, " FLOATS),
-    ARITHMETIC_ROW("Maximum", maximum_op, FLOATS ", " INTEGERS),
-    ARITHMETIC_ROW("Minimum", minimum_op, FLOATS ", " INTEGERS),
-    ROW("Pow", pow_op, FLOATS ", int8, int16, int32, int64, " COMPLEX),
-    ROW_OF("Atan2", run_binary, atan2_op, "y", "x", "z", "{" FLOATS "}", 0),
-    ROW("Xdivy", xdivy_op, FLOATS ", " COMPLEX),
-    ROW("Xlogy", xlogy_op, FLOATS ", " COMPLEX),
-    ROW("Xlog1py", xlog1py_op, FLOATS ", " COMPLEX),
-    ROW_OF("NextAfter", run_binary, nextafter_op, "x1", "x2", "output", "{double, float} = DT_FLOAT", 0),
-    ROW("BitwiseAnd", and_op, INTEGERS),
-    ROW("BitwiseOr", or_op, INTEGERS),
-    ROW("BitwiseXor", xor_op, INTEGERS),
-    ROW("LeftShift", left_op, INTEGERS),
-    ROW("RightShift", right_op, INTEGERS),
+    ROW_OF("Add", run_add, add_op, TARE_OP_ARITHMETIC),
+    ARITHMETIC_ROW("AddV2", add_op),
+    ARITHMETIC_ROW("Sub", sub_op),
+    ARITHMETIC_ROW("Mul", mul_op),
+    ARITHMETIC_ROW("MulNoNan", mul_no_nan_op),
+    ROW("SquaredDifference", squared_difference_op),
+    ARITHMETIC_ROW("Div", div_op),
+    ARITHMETIC_ROW("RealDiv", real_div_op),
+    ARITHMETIC_ROW("DivNoNan", div_no_nan_op),
+    ARITHMETIC_ROW("TruncateDiv", truncate_div_op),
+    ARITHMETIC_ROW("FloorDiv", floor_div_op),
+    ARITHMETIC_ROW("FloorMod", floor_mod_op),
+    ARITHMETIC_ROW("Mod", truncate_mod_op),
+    ARITHMETIC_ROW("TruncateMod", truncate_mod_op),
+    ARITHMETIC_ROW("Maximum", maximum_op),
+    ARITHMETIC_ROW("Minimum", minimum_op),
+    ROW("Pow", pow_op),
+    ROW_OF("Atan2", run_binary, atan2_op, 0),
+    ROW("Xdivy", xdivy_op),
+    ROW("Xlogy", xlogy_op),
+    ROW("Xlog1py", xlog1py_op),
+    ROW_OF("NextAfter", run_binary, nextafter_op, 0),
+    ROW("BitwiseAnd", and_op),
+    ROW("BitwiseOr", or_op),
+    ROW("BitwiseXor", xor_op),
+    ROW("LeftShift", left_op),
+    ROW("RightShift", right_op),
     { 0 },
 };

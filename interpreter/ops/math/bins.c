@@ -95,17 +95,8 @@ static tare_status run_histogram(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_bins[] = {
-    { .name = "HistogramFixedWidth",
-      .inputs = "values: T, value_range: T, nbins: int32",
-      .outputs = "out: dtype",
-      .attrs = "T: {int32, int64, float, double}; dtype: {int32, int64} = DT_INT32",
-      .infer = infer_histogram,
-      .run = run_histogram,
-      .flags = TARE_OP_DISCRETE },
+    { .name = "HistogramFixedWidth", .infer = infer_histogram, .run = run_histogram, .flags = TARE_OP_DISCRETE },
     { .name = "Bucketize",
-      .inputs = "input: T",
-      .outputs = "output: int32",
-      .attrs = "T: {int32, int64, float, double}; boundaries: list(float)",
       .infer = tare_infer_same,
       .run = run_bucketize,
       .flags = TARE_OP_ELEMENTWISE | TARE_OP_DISCRETE },

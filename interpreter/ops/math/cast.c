@@ -271,22 +271,9 @@ static tare_status run_bitcast(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define BITCAST_TYPES                                                                                                  \
-    "{bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, uint64, int8, int16, complex64, "            \
-    "complex128, qint8, quint8, qint16, quint16, qint32}"
-
 const struct tare_op tare_ops_cast[] = {
-    { .name = "Cast",
-      .inputs = "x: SrcT",
-      .outputs = "y: DstT",
-      .attrs = "SrcT: type; DstT: type; Truncate: bool = false",
-      .infer = tare_infer_same,
-      .run = run_cast,
-      .flags = TARE_OP_ELEMENTWISE },
+    { .name = "Cast", .infer = tare_infer_same, .run = run_cast, .flags = TARE_OP_ELEMENTWISE },
     { .name = "Bitcast",
-      .inputs = "input: T",
-      .outputs = "output: type",
-      .attrs = "T: " BITCAST_TYPES "; type: " BITCAST_TYPES,
       .infer = infer_bitcast,
       .run = run_bitcast,
       .flags = TARE_OP_MOVE | TARE_OP_FLOAT32 | TARE_OP_DISCRETE },

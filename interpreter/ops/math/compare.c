@@ -135,23 +135,20 @@ static tare_status run_approximate(struct tare_kernel *kernel) {
 }
 #undef DISTANCE
 
-#define REALS "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"
 #define ORDER_ROW(op_name, table)                                                                                      \
     {                                                                                                                  \
-        .name = op_name, .inputs = "x: T, y: T", .outputs = "z: bool", .attrs = "T: {" REALS "}",                      \
-        .infer = tare_infer_broadcast, .run = run_comparison, .aux = &table,                                           \
+        .name = op_name, .infer = tare_infer_broadcast, .run = run_comparison, .aux = &table,                          \
         .flags = TARE_OP_ELEMENTWISE | TARE_OP_DISCRETE                                                                \
     }
 #define EQUALITY_ROW(op_name, table)                                                                                   \
     {                                                                                                                  \
-        .name = op_name, .inputs = "x: T, y: T", .outputs = "z: bool",                                                 \
-        .attrs = "T: type; incompatible_shape_error: bool = true", .infer = infer_equality, .run = run_equality,       \
-        .aux = &table, .flags = TARE_OP_ELEMENTWISE | TARE_OP_DISCRETE                                                 \
+        .name = op_name, .infer = infer_equality, .run = run_equality, .aux = &table,                                  \
+        .flags = TARE_OP_ELEMENTWISE | TARE_OP_DISCRETE                                                                \
     }
 #define LOGIC_ROW(op_name, table)                                                                                      \
     {                                                                                                                  \
-        .name = op_name, .inputs = "x: bool, y: bool", .outputs = "z: bool", .infer = tare_infer_broadcast,            \
-        .run = run_comparison, .aux = &table, .flags = TARE_OP_ELEMENTWISE                                             \
+        .name = op_name, .infer = tare_infer_broadcast, .run = run_comparison, .aux = &table,                          \
+        .flags = TARE_OP_ELEMENTWISE                                                                                   \
     }
 
 const struct tare_op tare_ops_compare[] = {
@@ -164,9 +161,6 @@ const struct tare_op tare_ops_compare[] = {
     LOGIC_ROW("LogicalAnd", and_op),
     LOGIC_ROW("LogicalOr", or_op),
     { .name = "ApproximateEqual",
-      .inputs = "x: T, y: T",
-      .outputs = "z: bool",
-      .attrs = "T: numbertype; tolerance: float = 0.00001",
       .infer = tare_infer_broadcast,
       .run = run_approximate,
       .flags = TARE_OP_ELEMENTWISE | TARE_OP_DISCRETE },

@@ -43,29 +43,16 @@ static tare_status run_complex(struct tare_kernel *kernel) {
     return tare_elementwise_run2(kernel, wide ? make_c128 : make_c64, to);
 }
 
-#define ROW(op_name, input_name, output_name, table)                                                                   \
-    {                                                                                                                  \
-        .name = op_name, .inputs = input_name ": T", .outputs = output_name ": Tout",                                  \
-        .attrs = "T: {complex64, complex128} = DT_COMPLEX64; Tout: {float, double} = DT_FLOAT",                        \
-        .infer = tare_infer_same, .run = run_part, .aux = &table, .flags = TARE_OP_ELEMENTWISE                         \
-    }
+#define ROW(op_name, table)                                                                                            \
+    { .name = op_name, .infer = tare_infer_same, .run = run_part, .aux = &table, .flags = TARE_OP_ELEMENTWISE }
 
 const struct tare_op tare_ops_complex[] = {
-    { .name = "Complex",
-      .inputs = "real: T, imag: T",
-      .outputs = "out: Tout",
-      .attrs = "T: {float, double} = DT_FLOAT; Tout: {complex64, complex128} = DT_COMPLEX64",
-      .infer = tare_infer_broadcast,
-      .run = run_complex,
-      .flags = TARE_OP_ELEMENTWISE },
-    ROW("Real", "input", "output", real_op),
-    ROW("Imag", "input", "output", imag_op),
-    ROW("ComplexAbs", "x", "y", abs_op),
-    ROW("Angle", "input", "output", angle_op),
+    { .name = "Complex", .infer = tare_infer_broadcast, .run = run_complex, .flags = TARE_OP_ELEMENTWISE },
+    ROW("Real", real_op),
+    ROW("Imag", imag_op),
+    ROW("ComplexAbs", abs_op),
+    ROW("Angle", angle_op),
     { .name = "Conj",
-      .inputs = "input: T",
-      .outputs = "output: T",
-      .attrs = "T: {complex64, complex128, variant} = DT_COMPLEX64",
       .infer = tare_infer_same,
       .run = run_part,
       .aux = &conj_op,

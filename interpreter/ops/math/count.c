@@ -167,29 +167,15 @@ static tare_status run_bucketize(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define BINCOUNT(op_name, op_inputs)                                                                                   \
-    {                                                                                                                  \
-        .name = op_name, .inputs = op_inputs ", size: Tidx, weights: T", .outputs = "output: T",                       \
-        .attrs = "Tidx: {int32, int64}; T: {int32, int64, float, double}; binary_output: bool = false",                \
-        .infer = infer_bincount, .run = run_bincount                                                                   \
-    }
+#define BINCOUNT(op_name)                                                                                              \
+    { .name = op_name, .infer = infer_bincount, .run = run_bincount }
 
 const struct tare_op tare_ops_count[] = {
-    { .name = "Bincount",
-      .inputs = "arr: int32, size: int32, weights: T",
-      .outputs = "bins: T",
-      .attrs = "T: {int32, int64, float, double}",
-      .infer = infer_bincount,
-      .run = run_bincount },
-    { .name = "BoostedTreesBucketize",
-      .inputs = "float_values: num_features * float, bucket_boundaries: num_features * float",
-      .outputs = "buckets: num_features * int32",
-      .attrs = "num_features: int >= 0",
-      .infer = infer_bucketize,
-      .run = run_bucketize },
-    BINCOUNT("DenseBincount", "input: Tidx"),
-    BINCOUNT("RaggedBincount", "splits: int64, values: Tidx"),
-    BINCOUNT("SparseBincount", "indices: int64, values: Tidx, dense_shape: int64"),
+    { .name = "Bincount", .infer = infer_bincount, .run = run_bincount },
+    { .name = "BoostedTreesBucketize", .infer = infer_bucketize, .run = run_bucketize },
+    BINCOUNT("DenseBincount"),
+    BINCOUNT("RaggedBincount"),
+    BINCOUNT("SparseBincount"),
     { 0 },
 };
 #undef BINCOUNT

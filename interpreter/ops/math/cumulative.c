@@ -124,16 +124,12 @@ static tare_status run_cumulative(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define ATTRS(types) "exclusive: bool = false; reverse: bool = false; T: " types "; Tidx: {int32, int64} = DT_INT32"
-#define ROW(op_name, table, types)                                                                                     \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "x: T, axis: Tidx", .outputs = "out: T", .attrs = ATTRS(types),                     \
-        .infer = infer_cumulative, .run = run_cumulative, .aux = &table, .flags = TARE_OP_REDUCE                       \
-    }
+#define ROW(op_name, table)                                                                                            \
+    { .name = op_name, .infer = infer_cumulative, .run = run_cumulative, .aux = &table, .flags = TARE_OP_REDUCE }
 
 const struct tare_op tare_ops_cumulative[] = {
-    ROW("Cumsum", cumsum_op, "numbertype"),
-    ROW("Cumprod", cumprod_op, "numbertype"),
-    ROW("CumulativeLogsumexp", cumlogsumexp_op, "{bfloat16, half, float, double}"),
+    ROW("Cumsum", cumsum_op),
+    ROW("Cumprod", cumprod_op),
+    ROW("CumulativeLogsumexp", cumlogsumexp_op),
     { 0 },
 };

@@ -62,12 +62,6 @@ static tare_status run_nth(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_nth_element[] = {
-    { .name = "NthElement",
-      .inputs = "input: T, n: int32",
-      .outputs = "values: T",
-      .attrs = "reverse: bool = false; T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, "
-               "half, uint32, uint64}",
-      .infer = infer_nth,
-      .run = run_nth },
+    { .name = "NthElement", .infer = infer_nth, .run = run_nth },
     { 0 },
 };

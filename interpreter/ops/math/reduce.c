@@ -320,31 +320,13 @@ static tare_status run_reduce(struct tare_kernel *kernel) {
 static const struct reduce sum_op = { SUM }, mean_op = { MEAN }, norm_op = { NORM }, prod_op = { PROD },
                            max_op = { MAX }, min_op = { MIN };
 
-#define AXES "keep_dims: bool = false; "
-#define INDEX "Tidx: {int32, int64} = DT_INT32"
-#define ROW(op_name, table, types)                                                                                     \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "input: T, reduction_indices: Tidx", .outputs = "output: T",                        \
-        .attrs = AXES "T: " types "; " INDEX, .infer = tare_axes_infer, .run = run_reduce, .aux = &table,              \
-        .flags = TARE_OP_REDUCE                                                                                        \
-    }
+#define ROW(op_name, table)                                                                                            \
+    { .name = op_name, .infer = tare_axes_infer, .run = run_reduce, .aux = &table, .flags = TARE_OP_REDUCE }
 #define BOOL_ROW(op_name, table)                                                                                       \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "input: bool, reduction_indices: Tidx", .outputs = "output: bool",                  \
-        .attrs = AXES INDEX, .infer = tare_axes_infer, .run = run_reduce, .aux = &table                                \
-    }
-#define ORDERED                                                                                                        \
-    "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8, quint8, "        \
-    "qint32, qint16, quint16}"
+    { .name = op_name, .infer = tare_axes_infer, .run = run_reduce, .aux = &table }
 
 const struct tare_op tare_ops_reduce[] = {
-    ROW("Sum", sum_op, "numbertype"),
-    ROW("Mean", mean_op, "numbertype"),
-    ROW("EuclideanNorm", norm_op, "numbertype"),
-    ROW("Prod", prod_op, "numbertype"),
-    ROW("Max", max_op, ORDERED),
-    ROW("Min", min_op, ORDERED),
-    BOOL_ROW("All", min_op),
-    BOOL_ROW("Any", max_op),
-    { 0 },
+    ROW("Sum", sum_op),      ROW("Mean", mean_op),    ROW("EuclideanNorm", norm_op),
+    ROW("Prod", prod_op),    ROW("Max", max_op),      ROW("Min", min_op),
+    BOOL_ROW("All", min_op), BOOL_ROW("Any", max_op), { 0 },
 };

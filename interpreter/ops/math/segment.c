@@ -255,30 +255,20 @@ static tare_status run_unsorted(struct tare_kernel *kernel) {
 static const struct segment_op sum_op = { SEGMENT_SUM }, mean_op = { SEGMENT_MEAN }, prod_op = { SEGMENT_PROD },
                                max_op = { SEGMENT_MAX }, min_op = { SEGMENT_MIN };
 
-#define REALS "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
-#define SORTED(op_name, table, types)                                                                                  \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "data: T, segment_ids: Tindices", .outputs = "output: T",                           \
-        .attrs = "T: " types "; Tindices: {int32, int64}", .infer = infer_sorted, .run = run_sorted, .aux = &table,    \
-        .flags = TARE_OP_REDUCE                                                                                        \
-    }
-#define UNSORTED(op_name, table, types, indices)                                                                       \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "data: T, segment_ids: Tindices, num_segments: Tnumsegments",                       \
-        .outputs = "output: T",                                                                                        \
-        .attrs = "T: " types "; Tindices: " indices "; Tnumsegments: {int32, int64} = DT_INT32",                       \
-        .infer = infer_unsorted, .run = run_unsorted, .aux = &table, .flags = TARE_OP_REDUCE                           \
-    }
+#define SORTED(op_name, table)                                                                                         \
+    { .name = op_name, .infer = infer_sorted, .run = run_sorted, .aux = &table, .flags = TARE_OP_REDUCE }
+#define UNSORTED(op_name, table)                                                                                       \
+    { .name = op_name, .infer = infer_unsorted, .run = run_unsorted, .aux = &table, .flags = TARE_OP_REDUCE }
 
 const struct tare_op tare_ops_segment[] = {
-    SORTED("SegmentSum", sum_op, "numbertype"),
-    SORTED("SegmentMean", mean_op, "numbertype"),
-    SORTED("SegmentProd", prod_op, "numbertype"),
-    SORTED("SegmentMax", max_op, REALS),
-    SORTED("SegmentMin", min_op, REALS),
-    UNSORTED("UnsortedSegmentSum", sum_op, "numbertype", "{int16, int32, int64}"),
-    UNSORTED("UnsortedSegmentProd", prod_op, "numbertype", "{int32, int64}"),
-    UNSORTED("UnsortedSegmentMax", max_op, REALS, "{int32, int64}"),
-    UNSORTED("UnsortedSegmentMin", min_op, REALS, "{int32, int64}"),
+    SORTED("SegmentSum", sum_op),
+    SORTED("SegmentMean", mean_op),
+    SORTED("SegmentProd", prod_op),
+    SORTED("SegmentMax", max_op),
+    SORTED("SegmentMin", min_op),
+    UNSORTED("UnsortedSegmentSum", sum_op),
+    UNSORTED("UnsortedSegmentProd", prod_op),
+    UNSORTED("UnsortedSegmentMax", max_op),
+    UNSORTED("UnsortedSegmentMin", min_op),
     { 0 },
 };

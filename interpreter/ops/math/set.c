@@ -200,26 +200,15 @@ static tare_status run_list_diff(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define UNIQUE(op_name, op_inputs, op_outputs, axis_attr)                                                              \
-    {                                                                                                                  \
-        .name = op_name, .inputs = op_inputs, .outputs = op_outputs,                                                   \
-        .attrs = "T: type; " axis_attr "out_idx: {int32, int64} = DT_INT32", .infer = infer_unique, .run = run_unique, \
-        .flags = TARE_OP_DISCRETE                                                                                      \
-    }
+#define UNIQUE(op_name)                                                                                                \
+    { .name = op_name, .infer = infer_unique, .run = run_unique, .flags = TARE_OP_DISCRETE }
 
 const struct tare_op tare_ops_set[] = {
-    { .name = "ListDiff",
-      .inputs = "x: T, y: T",
-      .outputs = "out: T, idx: out_idx",
-      .attrs = "T: type; out_idx: {int32, int64} = DT_INT32",
-      .infer = infer_list_diff,
-      .run = run_list_diff,
-      .flags = TARE_OP_DISCRETE },
-    UNIQUE("Unique", "x: T", "y: T, idx: out_idx", ""),
-    UNIQUE("UniqueV2", "x: T, axis: Taxis", "y: T, idx: out_idx", "Taxis: {int32, int64} = DT_INT64; "),
-    UNIQUE("UniqueWithCounts", "x: T", "y: T, idx: out_idx, count: out_idx", ""),
-    UNIQUE("UniqueWithCountsV2", "x: T, axis: Taxis", "y: T, idx: out_idx, count: out_idx",
-           "Taxis: {int32, int64} = DT_INT64; "),
+    { .name = "ListDiff", .infer = infer_list_diff, .run = run_list_diff, .flags = TARE_OP_DISCRETE },
+    UNIQUE("Unique"),
+    UNIQUE("UniqueV2"),
+    UNIQUE("UniqueWithCounts"),
+    UNIQUE("UniqueWithCountsV2"),
     { 0 },
 };
 #undef UNIQUE

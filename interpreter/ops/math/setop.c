@@ -228,27 +228,14 @@ static tare_status run_set_size(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define SET(op_name, op_inputs)                                                                                        \
-    {                                                                                                                  \
-        .name = op_name, .inputs = op_inputs,                                                                          \
-        .outputs = "result_indices: int64, result_values: T, result_shape: int64",                                     \
-        .attrs =                                                                                                       \
-            "set_operation: string; validate_indices: bool = true; T: {int8, int16, int32, int64, uint8, uint16, "     \
-            "string}",                                                                                                 \
-        .infer = infer_set, .run = run_set                                                                             \
-    }
+#define SET(op_name)                                                                                                   \
+    { .name = op_name, .infer = infer_set, .run = run_set }
 
 const struct tare_op tare_ops_setop[] = {
-    SET("DenseToDenseSetOperation", "set1: T, set2: T"),
-    SET("DenseToSparseSetOperation", "set1: T, set2_indices: int64, set2_values: T, set2_shape: int64"),
-    SET("SparseToSparseSetOperation", "set1_indices: int64, set1_values: T, set1_shape: int64, set2_indices: int64, "
-                                      "set2_values: T, set2_shape: int64"),
-    { .name = "SetSize",
-      .inputs = "set_indices: int64, set_values: T, set_shape: int64",
-      .outputs = "size: int32",
-      .attrs = "validate_indices: bool = true; T: {int8, int16, int32, int64, uint8, uint16, string}",
-      .infer = infer_set_size,
-      .run = run_set_size },
+    SET("DenseToDenseSetOperation"),
+    SET("DenseToSparseSetOperation"),
+    SET("SparseToSparseSetOperation"),
+    { .name = "SetSize", .infer = infer_set_size, .run = run_set_size },
     { 0 },
 };
 #undef SET

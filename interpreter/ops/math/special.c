@@ -67,15 +67,15 @@ static tare_status run_betainc(struct tare_kernel *kernel) {
 
 #define ONE(op_name, function)                                                                                         \
     {                                                                                                                  \
-        .name = op_name, .inputs = "x: T", .outputs = "y: T", .attrs = "T: {bfloat16, half, float, double}",           \
-        .infer = tare_infer_same, .run = run_one, .flags = TARE_OP_ELEMENTWISE, .aux = &(const struct special) {       \
+        .name = op_name, .infer = tare_infer_same, .run = run_one, .flags = TARE_OP_ELEMENTWISE,                       \
+        .aux = &(const struct special) {                                                                               \
             .one = function                                                                                            \
         }                                                                                                              \
     }
-#define TWO(op_name, in, types, function)                                                                              \
+#define TWO(op_name, function)                                                                                         \
     {                                                                                                                  \
-        .name = op_name, .inputs = in, .outputs = "z: T", .attrs = types, .infer = tare_infer_broadcast,               \
-        .run = run_two, .flags = TARE_OP_ELEMENTWISE, .aux = &(const struct special) {                                 \
+        .name = op_name, .infer = tare_infer_broadcast, .run = run_two, .flags = TARE_OP_ELEMENTWISE,                  \
+        .aux = &(const struct special) {                                                                               \
             .two = function                                                                                            \
         }                                                                                                              \
     }
@@ -90,16 +90,10 @@ const struct tare_op tare_ops_special[] = {
     ONE("FresnelCos", tare_fresnel_cos),
     ONE("FresnelSin", tare_fresnel_sin),
     ONE("Spence", tare_spence),
-    TWO("Igamma", "a: T, x: T", "T: {bfloat16, half, float, double}", tare_igamma),
-    TWO("Igammac", "a: T, x: T", "T: {bfloat16, half, float, double}", tare_igammac),
-    TWO("Polygamma", "a: T, x: T", "T: {float, double}", tare_polygamma),
-    TWO("Zeta", "x: T, q: T", "T: {float, double}", tare_zeta),
-    { .name = "Betainc",
-      .inputs = "a: T, b: T, x: T",
-      .outputs = "z: T",
-      .attrs = "T: {float, double}",
-      .infer = infer_betainc,
-      .run = run_betainc,
-      .flags = TARE_OP_ELEMENTWISE },
+    TWO("Igamma", tare_igamma),
+    TWO("Igammac", tare_igammac),
+    TWO("Polygamma", tare_polygamma),
+    TWO("Zeta", tare_zeta),
+    { .name = "Betainc", .infer = infer_betainc, .run = run_betainc, .flags = TARE_OP_ELEMENTWISE },
     { 0 },
 };

@@ -199,82 +199,65 @@ IN_DOUBLE(digamma, tare_digamma)
 
 /* ---- rows ---- */
 
-#define FLOATS "bfloat16, half, float, double"
 #define FLAGS TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE
-#define ROW_WITH(op_name, table, types, more)                                                                          \
+#define ROW_WITH(op_name, table, more)                                                                                 \
+    { .name = op_name, .infer = tare_infer_same, .run = run_plain, .aux = &table, .flags = FLAGS | (more) }
+#define ROW(op_name, table) ROW_WITH(op_name, table, 0)
+#define ARITHMETIC_ROW(op_name, table) ROW_WITH(op_name, table, TARE_OP_ARITHMETIC)
+#define FAST_ROW_WITH(op_name, table, more)                                                                            \
     {                                                                                                                  \
-        .name = op_name, .inputs = "x: T", .outputs = "y: T", .attrs = "T: {" types "}", .infer = tare_infer_same,     \
-        .run = run_plain, .aux = &table, .flags = FLAGS | (more)                                                       \
+        .name = op_name, .infer = tare_infer_same, .run = run_fast, .reference = run_plain, .aux = &table,             \
+        .flags = FLAGS | (more)                                                                                        \
     }
-#define ROW(op_name, table, types) ROW_WITH(op_name, table, types, 0)
-#define ARITHMETIC_ROW(op_name, table, types) ROW_WITH(op_name, table, types, TARE_OP_ARITHMETIC)
-#define FAST_ROW_WITH(op_name, table, types, more)                                                                     \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "x: T", .outputs = "y: T", .attrs = "T: {" types "}", .infer = tare_infer_same,     \
-        .run = run_fast, .reference = run_plain, .aux = &table, .flags = FLAGS | (more)                                \
-    }
-#define FAST_ROW(op_name, table, types) FAST_ROW_WITH(op_name, table, types, 0)
+#define FAST_ROW(op_name, table) FAST_ROW_WITH(op_name, table, 0)
 #define TEST_ROW(op_name, table)                                                                                       \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "x: T", .outputs = "y: bool", .attrs = "T: {" FLOATS "}", .infer = tare_infer_same, \
-        .run = run_plain, .aux = &table, .flags = TARE_OP_ELEMENTWISE                                                  \
-    }
+    { .name = op_name, .infer = tare_infer_same, .run = run_plain, .aux = &table, .flags = TARE_OP_ELEMENTWISE }
 
 const struct tare_op tare_ops_unary[] = {
-    ARITHMETIC_ROW("Abs", abs_op, FLOATS ", int8, int16, int32, int64"),
-    ARITHMETIC_ROW("Neg", neg_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
-    ARITHMETIC_ROW("Sign", sign_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
-    ROW("Square", square_op,
-        FLOATS ", int8, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128"),
-    ROW("Sqrt", sqrt_op, FLOATS ", complex64, complex128"),
-    ROW("Rsqrt", rsqrt_op, FLOATS ", complex64, complex128"),
-    ROW("Reciprocal", reciprocal_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
-    ROW("Inv", reciprocal_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
-    ROW("Invert", invert_op, "int8, int16, int32, int64, uint8, uint16, uint32, uint64"),
+    ARITHMETIC_ROW("Abs", abs_op),
+    ARITHMETIC_ROW("Neg", neg_op),
+    ARITHMETIC_ROW("Sign", sign_op),
+    ROW("Square", square_op),
+    ROW("Sqrt", sqrt_op),
+    ROW("Rsqrt", rsqrt_op),
+    ROW("Reciprocal", reciprocal_op),
+    ROW("Inv", reciprocal_op),
+    ROW("Invert", invert_op),
     { .name = "PopulationCount",
-      .inputs = "x: T",
-      .outputs = "y: uint8",
-      .attrs = "T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}",
       .infer = tare_infer_same,
       .run = run_plain,
       .aux = &count_op,
       .flags = TARE_OP_ELEMENTWISE },
-    { .name = "LogicalNot",
-      .inputs = "x: bool",
-      .outputs = "y: bool",
-      .infer = tare_infer_same,
-      .run = run_plain,
-      .aux = &not_op,
-      .flags = FLAGS },
-    ARITHMETIC_ROW("Floor", floor_op, FLOATS),
-    ARITHMETIC_ROW("Ceil", ceil_op, FLOATS),
-    ARITHMETIC_ROW("Rint", rint_op, FLOATS),
-    ARITHMETIC_ROW("Round", round_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
+    { .name = "LogicalNot", .infer = tare_infer_same, .run = run_plain, .aux = &not_op, .flags = FLAGS },
+    ARITHMETIC_ROW("Floor", floor_op),
+    ARITHMETIC_ROW("Ceil", ceil_op),
+    ARITHMETIC_ROW("Rint", rint_op),
+    ARITHMETIC_ROW("Round", round_op),
     TEST_ROW("IsNan", is_nan_op),
     TEST_ROW("IsInf", is_inf_op),
     TEST_ROW("IsFinite", is_finite_op),
-    FAST_ROW("Exp", exp_op, FLOATS ", complex64, complex128"),
-    FAST_ROW("Expm1", expm1_op, FLOATS ", complex64, complex128"),
-    FAST_ROW("Log", log_op, FLOATS ", complex64, complex128"),
-    FAST_ROW("Log1p", log1p_op, FLOATS ", complex64, complex128"),
-    ROW("Sin", sin_op, FLOATS ", complex64, complex128"),
-    ROW("Cos", cos_op, FLOATS ", complex64, complex128"),
-    ROW("Tan", tan_op, FLOATS ", complex64, complex128"),
-    ROW("Asin", asin_op, FLOATS ", complex64, complex128"),
-    ROW("Acos", acos_op, FLOATS ", complex64, complex128"),
-    ROW("Atan", atan_op, FLOATS ", complex64, complex128"),
-    ROW("Sinh", sinh_op, FLOATS ", complex64, complex128"),
-    ROW("Cosh", cosh_op, FLOATS ", complex64, complex128"),
-    FAST_ROW("Tanh", tanh_op, FLOATS ", complex64, complex128"),
-    ROW("Asinh", asinh_op, FLOATS ", complex64, complex128"),
-    ROW("Acosh", acosh_op, FLOATS ", complex64, complex128"),
-    ROW("Atanh", atanh_op, FLOATS ", complex64, complex128"),
-    FAST_ROW_WITH("Sigmoid", sigmoid_op, FLOATS ", complex64, complex128", TARE_OP_PROBABILITY),
-    FAST_ROW("Erf", erf_op, FLOATS),
-    FAST_ROW("Erfc", erfc_op, FLOATS),
-    ROW("Erfinv", erfinv_op, FLOATS),
-    ROW("Ndtri", ndtri_op, FLOATS),
-    ROW("Lgamma", lgamma_op, FLOATS),
-    ROW("Digamma", digamma_op, FLOATS),
+    FAST_ROW("Exp", exp_op),
+    FAST_ROW("Expm1", expm1_op),
+    FAST_ROW("Log", log_op),
+    FAST_ROW("Log1p", log1p_op),
+    ROW("Sin", sin_op),
+    ROW("Cos", cos_op),
+    ROW("Tan", tan_op),
+    ROW("Asin", asin_op),
+    ROW("Acos", acos_op),
+    ROW("Atan", atan_op),
+    ROW("Sinh", sinh_op),
+    ROW("Cosh", cosh_op),
+    FAST_ROW("Tanh", tanh_op),
+    ROW("Asinh", asinh_op),
+    ROW("Acosh", acosh_op),
+    ROW("Atanh", atanh_op),
+    FAST_ROW_WITH("Sigmoid", sigmoid_op, TARE_OP_PROBABILITY),
+    FAST_ROW("Erf", erf_op),
+    FAST_ROW("Erfc", erfc_op),
+    ROW("Erfinv", erfinv_op),
+    ROW("Ndtri", ndtri_op),
+    ROW("Lgamma", lgamma_op),
+    ROW("Digamma", digamma_op),
     { 0 },
 };

@@ -123,26 +123,20 @@ static tare_status run_leaky_relu(struct tare_kernel *kernel) {
 }
 #undef LEAKY
 
-#define ROW(op_name, table, types, role, plain_run)                                                                    \
+#define ROW(op_name, table, role, plain_run)                                                                           \
     {                                                                                                                  \
-        .name = op_name, .inputs = "features: T", .outputs = "activations: T", .attrs = "T: {" types "}",              \
-        .infer = tare_infer_same, .run = run_activation, .reference = plain_run, .aux = &table,                        \
+        .name = op_name, .infer = tare_infer_same, .run = run_activation, .reference = plain_run, .aux = &table,       \
         .flags = TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE, .quant = role                                                 \
     }
-#define REALS "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"
-#define FLOATS "half, bfloat16, float, double"
 
 const struct tare_op tare_ops_activation[] = {
-    ROW("Relu", relu_op, REALS ", qint8", TARE_QUANT_ACTIVATION, NULL),
-    ROW("Relu6", relu6_op, REALS, TARE_QUANT_ACTIVATION, NULL),
-    ROW("Elu", elu_op, FLOATS, TARE_QUANT_NONE, run_plain),
-    ROW("Selu", selu_op, FLOATS, TARE_QUANT_NONE, run_plain),
-    ROW("Softplus", softplus_op, FLOATS, TARE_QUANT_NONE, run_plain),
-    ROW("Softsign", softsign_op, FLOATS, TARE_QUANT_NONE, NULL),
+    ROW("Relu", relu_op, TARE_QUANT_ACTIVATION, NULL),
+    ROW("Relu6", relu6_op, TARE_QUANT_ACTIVATION, NULL),
+    ROW("Elu", elu_op, TARE_QUANT_NONE, run_plain),
+    ROW("Selu", selu_op, TARE_QUANT_NONE, run_plain),
+    ROW("Softplus", softplus_op, TARE_QUANT_NONE, run_plain),
+    ROW("Softsign", softsign_op, TARE_QUANT_NONE, NULL),
     { .name = "LeakyRelu",
-      .inputs = "features: T",
-      .outputs = "activations: T",
-      .attrs = "alpha: float = 0.2; T: {" FLOATS "} = DT_FLOAT",
       .infer = tare_infer_same,
       .run = run_leaky_relu,
       .flags = TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE },

@@ -120,18 +120,12 @@ static tare_status reference_bias(struct tare_kernel *kernel) {
 
 const struct tare_op tare_ops_bias[] = {
     { .name = "BiasAdd",
-      .inputs = "value: T, bias: T",
-      .outputs = "output: T",
-      .attrs = "T: numbertype; data_format: {'NHWC', 'NCHW'} = 'NHWC'",
       .infer = infer_bias,
       .run = run_bias,
       .reference = reference_bias,
       .flags = TARE_OP_IN_PLACE,
       .quant = TARE_QUANT_BIAS },
     { .name = "BiasAddV1",
-      .inputs = "value: T, bias: T",
-      .outputs = "output: T",
-      .attrs = "T: numbertype",
       .infer = infer_bias,
       .run = run_bias,
       .reference = reference_bias,

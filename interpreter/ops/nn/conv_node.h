@@ -1,5 +1,5 @@
-/* What convolutions (conv.c) and their transposes (conv_transposed.c) have in common: the attributes and kinds of the
- * rows, the state of a node, the geometry, and arrays of channels-last layout. */
+/* What convolutions (conv.c) and their transposes (conv_transposed.c) have in common: the kinds of the rows, the state
+ * of a node, the geometry, and arrays of channels-last layout. */
 #ifndef TARE_INTERPRETER_OPS_NN_CONV_NODE_H
 #define TARE_INTERPRETER_OPS_NN_CONV_NODE_H
 
@@ -7,17 +7,6 @@
 #include "interpreter/kernels/conv.h"
 #include "interpreter/ops/support/weights.h"
 #include "interpreter/ops/support/window.h"
-
-#define TARE_CONV_ATTRS_2D                                                                                             \
-    "T: {half, bfloat16, float, double, int32}; strides: list(int); use_cudnn_on_gpu: bool = true; "                   \
-    "padding: {'SAME', 'VALID', 'EXPLICIT'}; explicit_paddings: list(int) = []; "                                      \
-    "data_format: {'NHWC', 'NCHW'} = 'NHWC'; dilations: list(int) = [1, 1, 1, 1]"
-#define TARE_CONV_ATTRS_DEPTHWISE                                                                                      \
-    "T: {half, bfloat16, float, double}; strides: list(int); padding: {'SAME', 'VALID', 'EXPLICIT'}; "                 \
-    "explicit_paddings: list(int) = []; data_format: {'NHWC', 'NCHW'} = 'NHWC'; dilations: list(int) = [1, 1, 1, 1]"
-#define TARE_CONV_ATTRS_3D                                                                                             \
-    "T: {half, bfloat16, float, double}; strides: list(int) >= 5; padding: {'SAME', 'VALID'}; "                        \
-    "data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'; dilations: list(int) = [1, 1, 1, 1, 1]"
 
 /* The rows' aux. */
 struct tare_conv_kind {

@@ -107,17 +107,7 @@ static tare_status run_dense(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_cross_entropy[] = {
-    { .name = "SparseSoftmaxCrossEntropyWithLogits",
-      .inputs = "features: T, labels: Tlabels",
-      .outputs = "loss: T, backprop: T",
-      .attrs = "T: {half, bfloat16, float, double}; Tlabels: {int32, int64} = DT_INT64",
-      .infer = infer_sparse,
-      .run = run_sparse },
-    { .name = "SoftmaxCrossEntropyWithLogits",
-      .inputs = "features: T, labels: T",
-      .outputs = "loss: T, backprop: T",
-      .attrs = "T: {half, bfloat16, float, double}",
-      .infer = infer_dense,
-      .run = run_dense },
+    { .name = "SparseSoftmaxCrossEntropyWithLogits", .infer = infer_sparse, .run = run_sparse },
+    { .name = "SoftmaxCrossEntropyWithLogits", .infer = infer_dense, .run = run_dense },
     { 0 },
 };

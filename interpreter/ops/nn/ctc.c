@@ -305,19 +305,7 @@ static tare_status run_beam(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_ctc[] = {
-    { .name = "CTCGreedyDecoder",
-      .inputs = "inputs: T, sequence_length: int32",
-      .outputs = "decoded_indices: int64, decoded_values: int64, decoded_shape: int64, log_probability: T",
-      .attrs = "merge_repeated: bool = false; blank_index: int = -1; T: {float, double} = DT_FLOAT",
-      .infer = infer_decoder,
-      .run = run_greedy },
-    { .name = "CTCBeamSearchDecoder",
-      .inputs = "inputs: T, sequence_length: int32",
-      .outputs = "decoded_indices: top_paths * int64, decoded_values: top_paths * int64, decoded_shape: top_paths * "
-                 "int64, log_probability: T",
-      .attrs = "beam_width: int >= 1; top_paths: int >= 1; merge_repeated: bool = true; T: {float, double} = "
-               "DT_FLOAT",
-      .infer = infer_decoder,
-      .run = run_beam },
+    { .name = "CTCGreedyDecoder", .infer = infer_decoder, .run = run_greedy },
+    { .name = "CTCBeamSearchDecoder", .infer = infer_decoder, .run = run_beam },
     { 0 },
 };

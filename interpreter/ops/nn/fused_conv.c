@@ -173,22 +173,14 @@ done:
     return status;
 }
 
-#define CONV "mode: {'REFLECT', 'SYMMETRIC'}; strides: list(int); padding: {'SAME', 'VALID'}"
-
 const struct tare_op tare_ops_fused_conv[] = {
     { .name = "FusedPadConv2D",
-      .inputs = "input: T, paddings: int32, filter: T",
-      .outputs = "output: T",
-      .attrs = "T: {half, bfloat16, float, double}; " CONV,
       .infer = infer_fused,
       .run = run_fused,
       .prepare = prepare_fused,
       .release = release_fused,
       .aux = &only_pads },
     { .name = "FusedResizeAndPadConv2D",
-      .inputs = "input: T, size: int32, paddings: int32, filter: T",
-      .outputs = "output: T",
-      .attrs = "T: {half, float, double}; resize_align_corners: bool = false; " CONV,
       .infer = infer_fused,
       .run = run_fused,
       .prepare = prepare_fused,

@@ -73,10 +73,6 @@ static tare_status run_neighbors(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_neighbors[] = {
-    { .name = "NearestNeighbors",
-      .inputs = "points: float, centers: float, k: int64",
-      .outputs = "nearest_center_indices: int64, nearest_center_distances: float",
-      .infer = infer_neighbors,
-      .run = run_neighbors },
+    { .name = "NearestNeighbors", .infer = infer_neighbors, .run = run_neighbors },
     { 0 },
 };

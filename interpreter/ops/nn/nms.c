@@ -379,40 +379,17 @@ static tare_status run_combined(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define TYPES "T: {half, float} = DT_FLOAT"
-#define TWO_TYPES TYPES "; T_threshold: {half, float} = DT_FLOAT"
-#define BASE "boxes: T, scores: T, max_output_size: int32, iou_threshold: "
-#define PAD "; pad_to_max_output_size: bool = false"
-
-#define ROW(op, in, out, list, version)                                                                                \
-    {                                                                                                                  \
-        .name = op, .inputs = in, .outputs = out, .attrs = list, .infer = infer_nms, .run = run_nms,                   \
-        .aux = &versions[version]                                                                                      \
-    }
+#define ROW(op, version)                                                                                               \
+    { .name = op, .infer = infer_nms, .run = run_nms, .aux = &versions[version] }
 
 const struct tare_op tare_ops_nms[] = {
-    ROW("NonMaxSuppression", "boxes: float, scores: float, max_output_size: int32", "selected_indices: int32",
-        "iou_threshold: float = 0.5", 0),
-    ROW("NonMaxSuppressionV2", BASE "T_threshold", "selected_indices: int32", TWO_TYPES, 1),
-    ROW("NonMaxSuppressionV3", BASE "T_threshold, score_threshold: T_threshold", "selected_indices: int32", TWO_TYPES,
-        2),
-    ROW("NonMaxSuppressionV4", BASE "T_threshold, score_threshold: T_threshold",
-        "selected_indices: int32, valid_outputs: int32", TWO_TYPES PAD, 3),
-    ROW("NonMaxSuppressionV5", BASE "T, score_threshold: T, soft_nms_sigma: T",
-        "selected_indices: int32, selected_scores: T, valid_outputs: int32", TYPES PAD, 4),
-    { .name = "CombinedNonMaxSuppression",
-      .inputs = "boxes: float, scores: float, max_output_size_per_class: int32, max_total_size: int32, "
-                "iou_threshold: float, score_threshold: float",
-      .outputs = "nmsed_boxes: float, nmsed_scores: float, nmsed_classes: float, valid_detections: int32",
-      .attrs = "pad_per_class: bool = false; clip_boxes: bool = true",
-      .infer = infer_combined,
-      .run = run_combined },
-    { .name = "NonMaxSuppressionWithOverlaps",
-      .inputs = "overlaps: float, scores: float, max_output_size: int32, overlap_threshold: float, score_threshold: "
-                "float",
-      .outputs = "selected_indices: int32",
-      .infer = infer_overlaps,
-      .run = run_overlaps },
+    ROW("NonMaxSuppression", 0),
+    ROW("NonMaxSuppressionV2", 1),
+    ROW("NonMaxSuppressionV3", 2),
+    ROW("NonMaxSuppressionV4", 3),
+    ROW("NonMaxSuppressionV5", 4),
+    { .name = "CombinedNonMaxSuppression", .infer = infer_combined, .run = run_combined },
+    { .name = "NonMaxSuppressionWithOverlaps", .infer = infer_overlaps, .run = run_overlaps },
     { 0 },
 };
 #undef ROW

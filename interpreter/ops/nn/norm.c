@@ -273,54 +273,12 @@ static tare_status run_global_norm(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define VECTORS "scale: U, offset: U, mean: U, variance: U"
-#define MOMENTS "batch_mean: U, batch_variance: U, reserve_space_1: U, reserve_space_2: U"
-#define FACTORS "epsilon: float = 0.0001; exponential_avg_factor: float = 1; "
-
 const struct tare_op tare_ops_norm[] = {
-    { .name = "FusedBatchNorm",
-      .inputs = "x: T, scale: T, offset: T, mean: T, variance: T",
-      .outputs = "y: T, batch_mean: T, batch_variance: T, reserve_space_1: T, reserve_space_2: T",
-      .attrs = "T: {float}; " FACTORS "data_format: {'NHWC', 'NCHW'} = 'NHWC'; is_training: bool = true",
-      .infer = infer_batch_norm,
-      .run = run_batch_norm,
-      .reference = reference_batch_norm },
-    { .name = "FusedBatchNormV2",
-      .inputs = "x: T, " VECTORS,
-      .outputs = "y: T, " MOMENTS,
-      .attrs = "T: {half, bfloat16, float}; U: {float}; " FACTORS
-               "data_format: {'NHWC', 'NCHW'} = 'NHWC'; is_training: bool = true",
-      .infer = infer_batch_norm,
-      .run = run_batch_norm,
-      .reference = reference_batch_norm },
-    { .name = "FusedBatchNormV3",
-      .inputs = "x: T, " VECTORS,
-      .outputs = "y: T, " MOMENTS ", reserve_space_3: U",
-      .attrs = "T: {half, bfloat16, float}; U: {bfloat16, float}; " FACTORS
-               "data_format: {'NHWC', 'NCHW', 'NDHWC', 'NCDHW'} = 'NHWC'; is_training: bool = true",
-      .infer = infer_batch_norm,
-      .run = run_batch_norm,
-      .reference = reference_batch_norm },
-    { .name = "LRN",
-      .inputs = "input: T",
-      .outputs = "output: T",
-      .attrs = "depth_radius: int = 5; bias: float = 1; alpha: float = 1; beta: float = 0.5; "
-               "T: {half, bfloat16, float} = DT_FLOAT",
-      .infer = infer_lrn,
-      .run = run_lrn },
-    { .name = "L2Loss",
-      .inputs = "t: T",
-      .outputs = "output: T",
-      .attrs = "T: {half, bfloat16, float, double}",
-      .infer = tare_infer_scalar,
-      .run = run_l2_loss },
-    { .name = "BatchNormWithGlobalNormalization",
-      .inputs = "t: T, m: T, v: T, beta: T, gamma: T",
-      .outputs = "result: T",
-      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-               "qint16, quint16, uint16, complex128, half, uint32, uint64}; variance_epsilon: float; "
-               "scale_after_normalization: bool",
-      .infer = infer_global_norm,
-      .run = run_global_norm },
+    { .name = "FusedBatchNorm", .infer = infer_batch_norm, .run = run_batch_norm, .reference = reference_batch_norm },
+    { .name = "FusedBatchNormV2", .infer = infer_batch_norm, .run = run_batch_norm, .reference = reference_batch_norm },
+    { .name = "FusedBatchNormV3", .infer = infer_batch_norm, .run = run_batch_norm, .reference = reference_batch_norm },
+    { .name = "LRN", .infer = infer_lrn, .run = run_lrn },
+    { .name = "L2Loss", .infer = tare_infer_scalar, .run = run_l2_loss },
+    { .name = "BatchNormWithGlobalNormalization", .infer = infer_global_norm, .run = run_global_norm },
     { 0 },
 };

@@ -416,44 +416,19 @@ static tare_status run_argmax(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define MAX_TYPES "{half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8}"
-#define FORMAT_2D "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"
-#define FORMAT_3D "data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'"
-#define SIZES_2D "ksize: list(int) >= 4; strides: list(int) >= 4; "
-#define SIZES_3D "ksize: list(int) >= 5; strides: list(int) >= 5; "
-
-#define ROW(op, in, list, kind, passes, role)                                                                          \
+#define ROW(op, kind, passes, role)                                                                                    \
     {                                                                                                                  \
-        .name = op, .inputs = in, .outputs = "output: T", .attrs = list, .infer = infer_pool, .prepare = prepare_pool, \
-        .release = tare_free, .run = run_pool, .reference = reference_pool, .aux = &kind, .flags = passes,             \
-        .quant = role                                                                                                  \
+        .name = op, .infer = infer_pool, .prepare = prepare_pool, .release = tare_free, .run = run_pool,               \
+        .reference = reference_pool, .aux = &kind, .flags = passes, .quant = role                                      \
     }
 
 const struct tare_op tare_ops_pool[] = {
-    ROW("MaxPool", "input: T",
-        "T: " MAX_TYPES " = DT_FLOAT; " SIZES_2D
-        "padding: {'SAME', 'VALID', 'EXPLICIT'}; explicit_paddings: list(int) = []; " FORMAT_2D,
-        kind_max, 0, TARE_QUANT_PASS_THROUGH),
-    ROW("MaxPoolV2", "input: T, ksize: int32, strides: int32",
-        "T: " MAX_TYPES " = DT_FLOAT; padding: {'SAME', 'VALID'}; " FORMAT_2D, kind_max_v2, 0, TARE_QUANT_PASS_THROUGH),
-    ROW("MaxPool3D", "input: T", SIZES_3D "padding: {'SAME', 'VALID'}; " FORMAT_3D "; T: {half, bfloat16, float}",
-        kind_max_3d, 0, TARE_QUANT_PASS_THROUGH),
-    ROW("AvgPool", "value: T",
-        SIZES_2D "padding: {'SAME', 'VALID'}; data_format: {'NHWC', 'NCHW'} = 'NHWC'; "
-                 "T: {half, bfloat16, float, double}",
-        kind_average, TARE_OP_PASSES_ROWS | TARE_OP_TAKES_CODES, TARE_QUANT_PASS_THROUGH),
-    ROW("AvgPool3D", "input: T",
-        SIZES_3D "padding: {'SAME', 'VALID'}; " FORMAT_3D "; T: {half, bfloat16, float, double}", kind_average_3d,
-        TARE_OP_PASSES_ROWS | TARE_OP_TAKES_CODES, TARE_QUANT_PASS_THROUGH),
-    { .name = "MaxPoolWithArgmax",
-      .inputs = "input: T",
-      .outputs = "output: T, argmax: Targmax",
-      .attrs = SIZES_2D "Targmax: {int32, int64} = DT_INT64; padding: {'SAME', 'VALID'}; "
-                        "include_batch_in_index: bool = false; "
-                        "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
-      .infer = infer_pool,
-      .run = run_argmax,
-      .aux = &kind_max },
+    ROW("MaxPool", kind_max, 0, TARE_QUANT_PASS_THROUGH),
+    ROW("MaxPoolV2", kind_max_v2, 0, TARE_QUANT_PASS_THROUGH),
+    ROW("MaxPool3D", kind_max_3d, 0, TARE_QUANT_PASS_THROUGH),
+    ROW("AvgPool", kind_average, TARE_OP_PASSES_ROWS | TARE_OP_TAKES_CODES, TARE_QUANT_PASS_THROUGH),
+    ROW("AvgPool3D", kind_average_3d, TARE_OP_PASSES_ROWS | TARE_OP_TAKES_CODES, TARE_QUANT_PASS_THROUGH),
+    { .name = "MaxPoolWithArgmax", .infer = infer_pool, .run = run_argmax, .aux = &kind_max },
     { 0 },
 };
 #undef ROW

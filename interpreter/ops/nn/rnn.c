@@ -264,41 +264,21 @@ static tare_status run_lstm(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define CELL_INPUTS "x: T, cs_prev: T, h_prev: T, w: T, wci: T, wcf: T, wco: T, b: T"
-#define CELL_OUTPUTS "i: T, cs: T, f: T, o: T, ci: T, co: T, h: T"
-#define CELL_ATTRS "forget_bias: float = 1; cell_clip: float = 3; use_peephole: bool = false; T: {half, float}"
-
 const struct tare_op tare_ops_rnn[] = {
-    { .name = "GRUBlockCell",
-      .inputs = "x: T, h_prev: T, w_ru: T, w_c: T, b_ru: T, b_c: T",
-      .outputs = "r: T, u: T, c: T, h: T",
-      .attrs = "T: {float}",
-      .infer = infer_gru,
-      .run = run_gru,
-      .prepare = prepare_rnn,
-      .release = release_rnn },
+    { .name = "GRUBlockCell", .infer = infer_gru, .run = run_gru, .prepare = prepare_rnn, .release = release_rnn },
     { .name = "LSTMBlockCell",
-      .inputs = CELL_INPUTS,
-      .outputs = CELL_OUTPUTS,
-      .attrs = CELL_ATTRS,
       .infer = infer_lstm,
       .run = run_lstm,
       .prepare = prepare_rnn,
       .release = release_rnn,
       .aux = &kind_cell },
     { .name = "BlockLSTM",
-      .inputs = "seq_len_max: int64, " CELL_INPUTS,
-      .outputs = CELL_OUTPUTS,
-      .attrs = CELL_ATTRS,
       .infer = infer_lstm,
       .run = run_lstm,
       .prepare = prepare_rnn,
       .release = release_rnn,
       .aux = &kind_block },
     { .name = "BlockLSTMV2",
-      .inputs = "seq_len_max: int64, " CELL_INPUTS,
-      .outputs = CELL_OUTPUTS,
-      .attrs = "cell_clip: float = 0; use_peephole: bool = false; T: {half, float}",
       .infer = infer_lstm,
       .run = run_lstm,
       .prepare = prepare_rnn,

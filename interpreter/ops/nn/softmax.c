@@ -143,18 +143,12 @@ static tare_status reference_softmax(struct tare_kernel *kernel) {
 
 const struct tare_op tare_ops_softmax[] = {
     { .name = "Softmax",
-      .inputs = "logits: T",
-      .outputs = "softmax: T",
-      .attrs = "T: {half, bfloat16, float, double}",
       .infer = infer_softmax,
       .run = run_softmax,
       .reference = reference_softmax,
       .aux = &softmax_op,
       .flags = TARE_OP_IN_PLACE | TARE_OP_PROBABILITY },
     { .name = "LogSoftmax",
-      .inputs = "logits: T",
-      .outputs = "logsoftmax: T",
-      .attrs = "T: {half, bfloat16, float, double}",
       .infer = infer_softmax,
       .run = run_softmax,
       .reference = reference_softmax,

@@ -313,99 +313,19 @@ static const struct convolution filter_2d = { 2, false, true, true }, filter_2d_
 static const struct pool max_2d = { 2, false }, max_3d = { 3, false }, mean_2d = { 2, true }, mean_3d = { 3, true };
 
 const struct tare_op tare_ops_window_gradient[] = {
-    { .name = "Conv2DBackpropFilter",
-      .inputs = "input: T, filter_sizes: int32, out_backprop: T",
-      .outputs = "output: T",
-      .attrs = "T: {half, bfloat16, float, double}; strides: list(int); use_cudnn_on_gpu: bool = true; padding: "
-               "{'SAME', 'VALID', 'EXPLICIT'}; explicit_paddings: list(int) = []; data_format: {'NHWC', 'NCHW'} = "
-               "'NHWC'; dilations: list(int) = [1, 1, 1, 1]",
-      .infer = infer_convolution,
-      .run = run_convolution,
-      .aux = &filter_2d },
-    { .name = "Conv2DBackpropFilterV2",
-      .inputs = "input: T, filter: T, out_backprop: T",
-      .outputs = "output: T",
-      .attrs = "T: {half, bfloat16, float, double}; strides: list(int); use_cudnn_on_gpu: bool = true; padding: "
-               "{'SAME', 'VALID', 'EXPLICIT'}; explicit_paddings: list(int) = []; data_format: {'NHWC', 'NCHW'} = "
-               "'NHWC'; dilations: list(int) = [1, 1, 1, 1]",
-      .infer = infer_convolution,
-      .run = run_convolution,
-      .aux = &filter_2d_like },
-    { .name = "Conv3DBackpropFilter",
-      .inputs = "input: T, filter: T, out_backprop: T",
-      .outputs = "output: T",
-      .attrs = "T: {half, float, double}; strides: list(int) >= 5; padding: {'SAME', 'VALID'}; dilations: "
-               "list(int) = [1, 1, 1, 1, 1]",
-      .infer = infer_convolution,
-      .run = run_convolution,
-      .aux = &filter_3d_like },
-    { .name = "Conv3DBackpropFilterV2",
-      .inputs = "input: T, filter_sizes: int32, out_backprop: T",
-      .outputs = "output: T",
-      .attrs = "T: {half, bfloat16, float, double}; strides: list(int) >= 5; padding: {'SAME', 'VALID'}; "
-               "data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'; dilations: list(int) = [1, 1, 1, 1, 1]",
-      .infer = infer_convolution,
-      .run = run_convolution,
-      .aux = &filter_3d },
-    { .name = "Conv2DBackpropInputV2",
-      .inputs = "input: T, filter: T, out_backprop: T",
-      .outputs = "output: T",
-      .attrs = "T: {half, bfloat16, float, double, int32}; strides: list(int); use_cudnn_on_gpu: bool = true; "
-               "padding: {'SAME', 'VALID', 'EXPLICIT'}; explicit_paddings: list(int) = []; data_format: {'NHWC', "
-               "'NCHW'} = 'NHWC'; dilations: list(int) = [1, 1, 1, 1]",
-      .infer = infer_convolution,
-      .run = run_convolution,
-      .aux = &input_2d_like },
-    { .name = "Conv3DBackpropInput",
-      .inputs = "input: T, filter: T, out_backprop: T",
-      .outputs = "output: T",
-      .attrs = "T: {half, float, double}; strides: list(int) >= 5; padding: {'SAME', 'VALID'}; dilations: "
-               "list(int) = [1, 1, 1, 1, 1]",
-      .infer = infer_convolution,
-      .run = run_convolution,
-      .aux = &input_3d_like },
+    { .name = "Conv2DBackpropFilter", .infer = infer_convolution, .run = run_convolution, .aux = &filter_2d },
+    { .name = "Conv2DBackpropFilterV2", .infer = infer_convolution, .run = run_convolution, .aux = &filter_2d_like },
+    { .name = "Conv3DBackpropFilter", .infer = infer_convolution, .run = run_convolution, .aux = &filter_3d_like },
+    { .name = "Conv3DBackpropFilterV2", .infer = infer_convolution, .run = run_convolution, .aux = &filter_3d },
+    { .name = "Conv2DBackpropInputV2", .infer = infer_convolution, .run = run_convolution, .aux = &input_2d_like },
+    { .name = "Conv3DBackpropInput", .infer = infer_convolution, .run = run_convolution, .aux = &input_3d_like },
     { .name = "DepthwiseConv2dNativeBackpropFilter",
-      .inputs = "input: T, filter_sizes: int32, out_backprop: T",
-      .outputs = "output: T",
-      .attrs = "T: {half, bfloat16, float, double}; strides: list(int); padding: {'SAME', 'VALID', 'EXPLICIT'}; "
-               "explicit_paddings: list(int) = []; data_format: {'NHWC', 'NCHW'} = 'NHWC'; dilations: list(int) = "
-               "[1, 1, 1, 1]",
       .infer = infer_convolution,
       .run = run_convolution,
       .aux = &depthwise_filter },
-    { .name = "MaxPoolGrad",
-      .inputs = "orig_input: T, orig_output: T, grad: T",
-      .outputs = "output: T",
-      .attrs = "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {'SAME', 'VALID', 'EXPLICIT'}; "
-               "explicit_paddings: list(int) = []; data_format: {'NHWC', 'NCHW'} = 'NHWC'; T: {float, double, "
-               "int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64} = DT_FLOAT",
-      .infer = infer_pool,
-      .run = run_pool,
-      .aux = &max_2d },
-    { .name = "MaxPool3DGrad",
-      .inputs = "orig_input: TInput, orig_output: TInput, grad: T",
-      .outputs = "output: T",
-      .attrs = "ksize: list(int) >= 5; strides: list(int) >= 5; padding: {'SAME', 'VALID'}; data_format: "
-               "{'NDHWC', 'NCDHW'} = 'NDHWC'; T: {half, bfloat16, float} = DT_FLOAT; TInput: {half, bfloat16, "
-               "float} = DT_FLOAT",
-      .infer = infer_pool,
-      .run = run_pool,
-      .aux = &max_3d },
-    { .name = "AvgPoolGrad",
-      .inputs = "orig_input_shape: int32, grad: T",
-      .outputs = "output: T",
-      .attrs = "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {'SAME', 'VALID'}; data_format: {'NHWC', "
-               "'NCHW'} = 'NHWC'; T: {half, bfloat16, float, double}",
-      .infer = infer_pool,
-      .run = run_pool,
-      .aux = &mean_2d },
-    { .name = "AvgPool3DGrad",
-      .inputs = "orig_input_shape: int32, grad: T",
-      .outputs = "output: T",
-      .attrs = "ksize: list(int) >= 5; strides: list(int) >= 5; padding: {'SAME', 'VALID'}; data_format: "
-               "{'NDHWC', 'NCDHW'} = 'NDHWC'; T: {half, bfloat16, float, double}",
-      .infer = infer_pool,
-      .run = run_pool,
-      .aux = &mean_3d },
+    { .name = "MaxPoolGrad", .infer = infer_pool, .run = run_pool, .aux = &max_2d },
+    { .name = "MaxPool3DGrad", .infer = infer_pool, .run = run_pool, .aux = &max_3d },
+    { .name = "AvgPoolGrad", .infer = infer_pool, .run = run_pool, .aux = &mean_2d },
+    { .name = "AvgPool3DGrad", .infer = infer_pool, .run = run_pool, .aux = &mean_3d },
     { 0 },
 };

@@ -394,71 +394,14 @@ static tare_status run_round_trip(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define QUANTIZED "{qint8, quint8, qint32, qint16, quint16}"
-#define MODES "mode: {'MIN_COMBINED', 'MIN_FIRST', 'SCALED'} = 'MIN_COMBINED'; "
-#define BITS "num_bits: int = 8; narrow_range: bool = false"
-#define REALS "{bfloat16, half, float, double}"
-#define ROUND_TRIP                                                                                                     \
-    "signed_input: bool = true; num_bits: int = 8; range_given: bool = false; T: " REALS                               \
-    "; round_mode: {'HALF_TO_EVEN', 'HALF_UP'} = 'HALF_TO_EVEN'; narrow_range: bool = false; axis: int = -1"
-
 const struct tare_op tare_ops_quantize[] = {
-    { .name = "FakeQuantWithMinMaxArgs",
-      .inputs = "inputs: float",
-      .outputs = "outputs: float",
-      .attrs = "min: float = -6; max: float = 6; " BITS,
-      .infer = tare_infer_same,
-      .run = run_fake_args,
-      .flags = TARE_OP_ELEMENTWISE },
-    { .name = "FakeQuantWithMinMaxVars",
-      .inputs = "inputs: float, min: float, max: float",
-      .outputs = "outputs: float",
-      .attrs = BITS,
-      .infer = tare_infer_same,
-      .run = run_fake_vars_tensor },
-    { .name = "FakeQuantWithMinMaxVarsPerChannel",
-      .inputs = "inputs: float, min: float, max: float",
-      .outputs = "outputs: float",
-      .attrs = BITS,
-      .infer = tare_infer_same,
-      .run = run_fake_vars_channels },
-    { .name = "QuantizeV2",
-      .inputs = "input: float, min_range: float, max_range: float",
-      .outputs = "output: T, output_min: float, output_max: float",
-      .attrs = "T: " QUANTIZED "; " MODES "round_mode: {'HALF_AWAY_FROM_ZERO', 'HALF_TO_EVEN'} = "
-               "'HALF_AWAY_FROM_ZERO'; narrow_range: bool = false; axis: int = -1; "
-               "ensure_minimum_range: float = 0.01",
-      .infer = infer_quantize,
-      .run = run_quantize },
-    { .name = "Dequantize",
-      .inputs = "input: T, min_range: float, max_range: float",
-      .outputs = "output: dtype",
-      .attrs = "T: " QUANTIZED "; " MODES "narrow_range: bool = false; axis: int = -1; "
-               "dtype: {bfloat16, float} = DT_FLOAT",
-      .infer = tare_infer_same,
-      .run = run_dequantize,
-      .flags = TARE_OP_FLOAT32 },
-    { .name = "QuantizeAndDequantizeV2",
-      .inputs = "input: T, input_min: T, input_max: T",
-      .outputs = "output: T",
-      .attrs = ROUND_TRIP,
-      .infer = tare_infer_same,
-      .run = run_round_trip,
-      .flags = TARE_OP_FLOAT32 },
-    { .name = "QuantizeAndDequantizeV3",
-      .inputs = "input: T, input_min: T, input_max: T, num_bits: int32",
-      .outputs = "output: T",
-      .attrs = "signed_input: bool = true; range_given: bool = true; T: " REALS
-               "; narrow_range: bool = false; axis: int = -1",
-      .infer = tare_infer_same,
-      .run = run_round_trip,
-      .flags = TARE_OP_FLOAT32 },
-    { .name = "QuantizeAndDequantizeV4",
-      .inputs = "input: T, input_min: T, input_max: T",
-      .outputs = "output: T",
-      .attrs = ROUND_TRIP,
-      .infer = tare_infer_same,
-      .run = run_round_trip,
-      .flags = TARE_OP_FLOAT32 },
+    { .name = "FakeQuantWithMinMaxArgs", .infer = tare_infer_same, .run = run_fake_args, .flags = TARE_OP_ELEMENTWISE },
+    { .name = "FakeQuantWithMinMaxVars", .infer = tare_infer_same, .run = run_fake_vars_tensor },
+    { .name = "FakeQuantWithMinMaxVarsPerChannel", .infer = tare_infer_same, .run = run_fake_vars_channels },
+    { .name = "QuantizeV2", .infer = infer_quantize, .run = run_quantize },
+    { .name = "Dequantize", .infer = tare_infer_same, .run = run_dequantize, .flags = TARE_OP_FLOAT32 },
+    { .name = "QuantizeAndDequantizeV2", .infer = tare_infer_same, .run = run_round_trip, .flags = TARE_OP_FLOAT32 },
+    { .name = "QuantizeAndDequantizeV3", .infer = tare_infer_same, .run = run_round_trip, .flags = TARE_OP_FLOAT32 },
+    { .name = "QuantizeAndDequantizeV4", .infer = tare_infer_same, .run = run_round_trip, .flags = TARE_OP_FLOAT32 },
     { 0 },
 };

@@ -460,77 +460,28 @@ static tare_status infer_conv(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-#define LIMITS(prefix)                                                                                                 \
-    prefix "quantization_axis: int = -1; " prefix "quantization_min_val: int; " prefix "quantization_max_val: int"
-#define WINDOWS                                                                                                        \
-    "window_strides: list(int) = []; padding: string; explicit_padding: list(int) = []; "                              \
-    "lhs_dilation: list(int) = []; rhs_dilation: list(int) = []; batch_group_count: int = 1; "                         \
-    "feature_group_count: int = 1; dimension_numbers: string = ''; "
-#define THREE_LIMITS LIMITS("lhs_") "; " LIMITS("rhs_") "; " LIMITS("output_")
-#define RIGHT "rhs_scales: float, rhs_zero_points: int32"
-#define THREE "lhs_scales: float, lhs_zero_points: int32, " RIGHT ", output_scales: float, output_zero_points: int32"
-#define HYBRID "Tlhs: {float}; Trhs: {qint8}; Tout: {float}; "
-
 const struct tare_op tare_ops_uniform_quantized[] = {
-    { .name = "UniformQuantize",
-      .inputs = "input: Tin, scales: float, zero_points: int32",
-      .outputs = "output: Tout",
-      .attrs = "Tin: {float}; Tout: {qint8, quint8, qint32}; " LIMITS(""),
-      .infer = tare_infer_same,
-      .run = run_uniform_quantize },
-    { .name = "UniformDequantize",
-      .inputs = "input: Tin, scales: float, zero_points: int32",
-      .outputs = "output: Tout",
-      .attrs = "Tin: {qint8, quint8, qint32}; Tout: {float}; " LIMITS(""),
-      .infer = tare_infer_same,
-      .run = run_uniform_dequantize },
-    { .name = "UniformRequantize",
-      .inputs = "input: Tin, input_scales: float, input_zero_points: int32, output_scales: float, "
-                "output_zero_points: int32",
-      .outputs = "output: Tout",
-      .attrs = "Tin: {qint8, qint32}; Tout: {qint8, qint32}; " LIMITS("input_") "; " LIMITS("output_"),
-      .infer = tare_infer_same,
-      .run = run_uniform_requantize },
-    { .name = "UniformQuantizedAdd",
-      .inputs = "lhs: T, rhs: T, " THREE,
-      .outputs = "output: T",
-      .attrs = THREE_LIMITS "; T: {qint32}",
-      .infer = infer_add,
-      .run = run_uniform_add },
-    { .name = "UniformQuantizedClipByValue",
-      .inputs = "operand: T, min: T, max: T, scales: float, zero_points: int32",
-      .outputs = "output: T",
-      .attrs = "T: {qint32}; " LIMITS(""),
-      .infer = tare_infer_same,
-      .run = run_uniform_clip },
+    { .name = "UniformQuantize", .infer = tare_infer_same, .run = run_uniform_quantize },
+    { .name = "UniformDequantize", .infer = tare_infer_same, .run = run_uniform_dequantize },
+    { .name = "UniformRequantize", .infer = tare_infer_same, .run = run_uniform_requantize },
+    { .name = "UniformQuantizedAdd", .infer = infer_add, .run = run_uniform_add },
+    { .name = "UniformQuantizedClipByValue", .infer = tare_infer_same, .run = run_uniform_clip },
     { .name = "UniformQuantizedDot",
-      .inputs = "lhs: Tin, rhs: Tin, " THREE,
-      .outputs = "output: Tout",
-      .attrs = "Tin: {qint8}; Tout: {qint32}; " THREE_LIMITS,
       .infer = infer_dot,
       .run = run_dot,
       .reference = reference_dot,
       .flags = TARE_OP_PRODUCT },
     { .name = "UniformQuantizedDotHybrid",
-      .inputs = "lhs: Tlhs, rhs: Trhs, " RIGHT,
-      .outputs = "output: Tout",
-      .attrs = HYBRID LIMITS("rhs_"),
       .infer = infer_dot,
       .run = run_dot,
       .reference = reference_dot,
       .flags = TARE_OP_PRODUCT },
     { .name = "UniformQuantizedConvolution",
-      .inputs = "lhs: Tin, rhs: Tin, " THREE,
-      .outputs = "output: Tout",
-      .attrs = "Tin: {qint8}; Tout: {qint32}; " WINDOWS THREE_LIMITS,
       .infer = infer_conv,
       .run = run_conv,
       .reference = reference_conv,
       .flags = TARE_OP_PRODUCT },
     { .name = "UniformQuantizedConvolutionHybrid",
-      .inputs = "lhs: Tlhs, rhs: Trhs, " RIGHT,
-      .outputs = "output: Tout",
-      .attrs = HYBRID WINDOWS LIMITS("rhs_"),
       .infer = infer_conv,
       .run = run_conv,
       .reference = reference_conv,

@@ -266,24 +266,8 @@ static tare_status run_to_sparse(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_ragged[] = {
-    { .name = "RaggedGather",
-      .inputs = "params_nested_splits: PARAMS_RAGGED_RANK * Tsplits, params_dense_values: Tvalues, indices: Tindices",
-      .outputs = "output_nested_splits: OUTPUT_RAGGED_RANK * Tsplits, output_dense_values: Tvalues",
-      .attrs = "Tvalues: type; Tindices: {int32, int64}; Tsplits: {int32, int64} = DT_INT64; PARAMS_RAGGED_RANK: int "
-               ">= 1; OUTPUT_RAGGED_RANK: int >= 0",
-      .infer = infer_gather,
-      .run = run_gather },
-    { .name = "RaggedRange",
-      .inputs = "starts: T, limits: T, deltas: T",
-      .outputs = "rt_nested_splits: Tsplits, rt_dense_values: T",
-      .attrs = "T: {bfloat16, float, double, int32, int64} = DT_INT32; Tsplits: {int32, int64} = DT_INT64",
-      .infer = infer_range,
-      .run = run_range },
-    { .name = "RaggedTensorToSparse",
-      .inputs = "rt_nested_splits: RAGGED_RANK * Tsplits, rt_dense_values: T",
-      .outputs = "sparse_indices: int64, sparse_values: T, sparse_dense_shape: int64",
-      .attrs = "RAGGED_RANK: int >= 1; T: type; Tsplits: {int32, int64} = DT_INT64",
-      .infer = infer_to_sparse,
-      .run = run_to_sparse },
+    { .name = "RaggedGather", .infer = infer_gather, .run = run_gather },
+    { .name = "RaggedRange", .infer = infer_range, .run = run_range },
+    { .name = "RaggedTensorToSparse", .infer = infer_to_sparse, .run = run_to_sparse },
     { 0 },
 };

@@ -232,12 +232,6 @@ static tare_status run_dense(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_ragged_dense[] = {
-    { .name = "RaggedTensorToTensor",
-      .inputs = "shape: Tshape, values: T, default_value: T, row_partition_tensors: num_row_partition_tensors * Tindex",
-      .outputs = "result: T",
-      .attrs = "T: type; Tindex: {int64, int32}; Tshape: {int64, int32}; num_row_partition_tensors: int >= 1; "
-               "row_partition_types: list(string)",
-      .infer = infer_dense,
-      .run = run_dense },
+    { .name = "RaggedTensorToTensor", .infer = infer_dense, .run = run_dense },
     { 0 },
 };

@@ -271,19 +271,7 @@ static tare_status run_from_variant(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_ragged_variant[] = {
-    { .name = "RaggedTensorFromVariant",
-      .inputs = "encoded_ragged: variant",
-      .outputs = "output_nested_splits: output_ragged_rank * Tsplits, output_dense_values: Tvalues",
-      .attrs = "input_ragged_rank: int >= -1; output_ragged_rank: int >= 0; Tvalues: type; Tsplits: {int32, int64} = "
-               "DT_INT64",
-      .infer = infer_from_variant,
-      .run = run_from_variant },
-    { .name = "RaggedTensorToVariant",
-      .inputs = "rt_nested_splits: RAGGED_RANK * Tsplits, rt_dense_values: Tvalues",
-      .outputs = "encoded_ragged: variant",
-      .attrs = "RAGGED_RANK: int >= 0; Tvalues: type; Tsplits: {int32, int64} = DT_INT64; batched_input: bool",
-      .infer = infer_to_variant,
-      .run = run_to_variant,
-      .flags = TARE_OP_NO_FOLD },
+    { .name = "RaggedTensorFromVariant", .infer = infer_from_variant, .run = run_from_variant },
+    { .name = "RaggedTensorToVariant", .infer = infer_to_variant, .run = run_to_variant, .flags = TARE_OP_NO_FOLD },
     { 0 },
 };

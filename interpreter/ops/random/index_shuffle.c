@@ -117,11 +117,6 @@ static tare_status run_index_shuffle(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_index_shuffle[] = {
-    { .name = "RandomIndexShuffle",
-      .inputs = "index: dtype, seed: Tseed, max_index: dtype",
-      .outputs = "output: dtype",
-      .attrs = "rounds: int = 4; dtype: {int32, uint32, int64, uint64}; Tseed: {int32, uint32, int64, uint64}",
-      .infer = infer_index_shuffle,
-      .run = run_index_shuffle },
+    { .name = "RandomIndexShuffle", .infer = infer_index_shuffle, .run = run_index_shuffle },
     { 0 },
 };

@@ -204,11 +204,6 @@ static tare_status run_truncated(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_truncated_normal[] = {
-    { .name = "StatelessParameterizedTruncatedNormal",
-      .inputs = "shape: S, seed: Tseed, means: dtype, stddevs: dtype, minvals: dtype, maxvals: dtype",
-      .outputs = "output: dtype",
-      .attrs = "S: {int32, int64}; Tseed: {int32, int64} = DT_INT64; dtype: {half, float, double}",
-      .infer = infer_truncated,
-      .run = run_truncated },
+    { .name = "StatelessParameterizedTruncatedNormal", .infer = infer_truncated, .run = run_truncated },
     { 0 },
 };

@@ -332,29 +332,9 @@ static tare_status run_mfcc(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_audio[] = {
-    { .name = "AudioSpectrogram",
-      .inputs = "input: float",
-      .outputs = "spectrogram: float",
-      .attrs = "window_size: int; stride: int; magnitude_squared: bool = false",
-      .infer = infer_spectrogram,
-      .run = run_spectrogram },
-    { .name = "DecodeWav",
-      .inputs = "contents: string",
-      .outputs = "audio: float, sample_rate: int32",
-      .attrs = "desired_channels: int = -1; desired_samples: int = -1",
-      .infer = infer_decode_wav,
-      .run = run_decode_wav },
-    { .name = "EncodeWav",
-      .inputs = "audio: float, sample_rate: int32",
-      .outputs = "contents: string",
-      .infer = infer_encode_wav,
-      .run = run_encode_wav },
-    { .name = "Mfcc",
-      .inputs = "spectrogram: float, sample_rate: int32",
-      .outputs = "output: float",
-      .attrs = "upper_frequency_limit: float = 4000; lower_frequency_limit: float = 20; filterbank_channel_count: int "
-               "= 40; dct_coefficient_count: int = 13",
-      .infer = infer_mfcc,
-      .run = run_mfcc },
+    { .name = "AudioSpectrogram", .infer = infer_spectrogram, .run = run_spectrogram },
+    { .name = "DecodeWav", .infer = infer_decode_wav, .run = run_decode_wav },
+    { .name = "EncodeWav", .infer = infer_encode_wav, .run = run_encode_wav },
+    { .name = "Mfcc", .infer = infer_mfcc, .run = run_mfcc },
     { 0 },
 };

@@ -222,27 +222,7 @@ static const struct fourier_op fft_1 = { COMPLEX_TO_COMPLEX, 1, false }, fft_2 =
                                irfft_2 = { COMPLEX_TO_REAL, 2, true }, irfft_3 = { COMPLEX_TO_REAL, 3, true };
 
 #define ROW(op_name, table)                                                                                            \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "input: Tcomplex", .outputs = "output: Tcomplex",                                   \
-        .attrs = "Tcomplex: {complex64, complex128} = DT_COMPLEX64", .infer = infer_fourier, .run = run_fourier,       \
-        .aux = &table                                                                                                  \
-    }
-#define OLD(op_name, table)                                                                                            \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "input: complex64", .outputs = "output: complex64", .infer = infer_fourier,         \
-        .run = run_fourier, .aux = &table                                                                              \
-    }
-#define REAL_TYPES "Treal: {float, double} = DT_FLOAT; Tcomplex: {complex64, complex128} = DT_COMPLEX64"
-#define FROM_REAL(op_name, table)                                                                                      \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "input: Treal, fft_length: int32", .outputs = "output: Tcomplex",                   \
-        .attrs = REAL_TYPES, .infer = infer_fourier, .run = run_fourier, .aux = &table                                 \
-    }
-#define TO_REAL(op_name, table)                                                                                        \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "input: Tcomplex, fft_length: int32", .outputs = "output: Treal",                   \
-        .attrs = REAL_TYPES, .infer = infer_fourier, .run = run_fourier, .aux = &table                                 \
-    }
+    { .name = op_name, .infer = infer_fourier, .run = run_fourier, .aux = &table }
 
 const struct tare_op tare_ops_fourier[] = {
     ROW("FFT", fft_1),
@@ -251,17 +231,17 @@ const struct tare_op tare_ops_fourier[] = {
     ROW("IFFT", ifft_1),
     ROW("IFFT2D", ifft_2),
     ROW("IFFT3D", ifft_3),
-    OLD("BatchFFT", fft_1),
-    OLD("BatchFFT2D", fft_2),
-    OLD("BatchFFT3D", fft_3),
-    OLD("BatchIFFT", ifft_1),
-    OLD("BatchIFFT2D", ifft_2),
-    OLD("BatchIFFT3D", ifft_3),
-    FROM_REAL("RFFT", rfft_1),
-    FROM_REAL("RFFT2D", rfft_2),
-    FROM_REAL("RFFT3D", rfft_3),
-    TO_REAL("IRFFT", irfft_1),
-    TO_REAL("IRFFT2D", irfft_2),
-    TO_REAL("IRFFT3D", irfft_3),
+    ROW("BatchFFT", fft_1),
+    ROW("BatchFFT2D", fft_2),
+    ROW("BatchFFT3D", fft_3),
+    ROW("BatchIFFT", ifft_1),
+    ROW("BatchIFFT2D", ifft_2),
+    ROW("BatchIFFT3D", ifft_3),
+    ROW("RFFT", rfft_1),
+    ROW("RFFT2D", rfft_2),
+    ROW("RFFT3D", rfft_3),
+    ROW("IRFFT", irfft_1),
+    ROW("IRFFT2D", irfft_2),
+    ROW("IRFFT3D", irfft_3),
     { 0 },
 };

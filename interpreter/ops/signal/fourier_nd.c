@@ -136,18 +136,9 @@ static tare_status run_nd(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define OPERANDS ", fft_length: int32, axes: int32"
-#define REAL_TYPES "Treal: {float, double} = DT_FLOAT; Tcomplex: {complex64, complex128} = DT_COMPLEX64"
-#define ROW(op_name, in, out, types, table)                                                                            \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "input: " in OPERANDS, .outputs = "output: " out, .attrs = types,                   \
-        .infer = infer_nd, .run = run_nd, .aux = &table                                                                \
-    }
+#define ROW(op_name, table)                                                                                            \
+    { .name = op_name, .infer = infer_nd, .run = run_nd, .aux = &table }
 
 const struct tare_op tare_ops_fourier_nd[] = {
-    ROW("FFTND", "Tcomplex", "Tcomplex", "Tcomplex: {complex64, complex128} = DT_COMPLEX64", forward),
-    ROW("IFFTND", "Tcomplex", "Tcomplex", "Tcomplex: {complex64, complex128} = DT_COMPLEX64", backward),
-    ROW("RFFTND", "Treal", "Tcomplex", REAL_TYPES, from_real),
-    ROW("IRFFTND", "Tcomplex", "Treal", REAL_TYPES, to_real),
-    { 0 },
+    ROW("FFTND", forward), ROW("IFFTND", backward), ROW("RFFTND", from_real), ROW("IRFFTND", to_real), { 0 },
 };

@@ -143,26 +143,8 @@ static tare_status run_ragged(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_sparse_count[] = {
-    { .name = "DenseCountSparseOutput",
-      .inputs = "values: T, weights: output_type",
-      .outputs = "output_indices: int64, output_values: output_type, output_dense_shape: int64",
-      .attrs = "T: {int32, int64}; minlength: int >= -1 = -1; maxlength: int >= -1 = -1; binary_output: bool; "
-               "output_type: {int32, int64, float, double}",
-      .infer = infer_counts,
-      .run = run_dense },
-    { .name = "SparseCountSparseOutput",
-      .inputs = "indices: int64, values: T, dense_shape: int64, weights: output_type",
-      .outputs = "output_indices: int64, output_values: output_type, output_dense_shape: int64",
-      .attrs = "T: {int32, int64}; minlength: int >= -1 = -1; maxlength: int >= -1 = -1; binary_output: bool; "
-               "output_type: {int32, int64, float, double}",
-      .infer = infer_counts,
-      .run = run_sparse },
-    { .name = "RaggedCountSparseOutput",
-      .inputs = "splits: int64, values: T, weights: output_type",
-      .outputs = "output_indices: int64, output_values: output_type, output_dense_shape: int64",
-      .attrs = "T: {int32, int64}; minlength: int >= -1 = -1; maxlength: int >= -1 = -1; binary_output: bool; "
-               "output_type: {int32, int64, float, double}",
-      .infer = infer_counts,
-      .run = run_ragged },
+    { .name = "DenseCountSparseOutput", .infer = infer_counts, .run = run_dense },
+    { .name = "SparseCountSparseOutput", .infer = infer_counts, .run = run_sparse },
+    { .name = "RaggedCountSparseOutput", .infer = infer_counts, .run = run_ragged },
     { 0 },
 };

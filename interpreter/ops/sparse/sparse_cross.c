@@ -391,38 +391,10 @@ static tare_status infer_cross(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-#define COLUMNS "indices: N * int64, values: sparse_types, shapes: N * int64, dense_inputs: dense_types"
-#define TYPES "sparse_types: list({int64, string}) >= 0; dense_types: list({int64, string}) >= 0"
-
 const struct tare_op tare_ops_sparse_cross[] = {
-    { .name = "SparseCross",
-      .inputs = COLUMNS,
-      .outputs = "output_indices: int64, output_values: out_type, output_shape: int64",
-      .attrs = "N: int >= 0; hashed_output: bool; num_buckets: int >= 0; hash_key: int; " TYPES
-               "; out_type: {int64, string}; internal_type: {int64, string}",
-      .infer = infer_cross,
-      .run = run_first },
-    { .name = "SparseCrossHashed",
-      .inputs = COLUMNS ", num_buckets: int64, strong_hash: bool, salt: int64",
-      .outputs = "output_indices: int64, output_values: int64, output_shape: int64",
-      .attrs = "N: int >= 0; " TYPES,
-      .infer = infer_cross,
-      .run = run_hashes },
-    { .name = "SparseCrossV2",
-      .inputs = COLUMNS ", sep: string",
-      .outputs = "output_indices: int64, output_values: string, output_shape: int64",
-      .attrs = "N: int >= 0; " TYPES,
-      .infer = infer_cross,
-      .run = run_texts },
-    { .name = "RaggedCross",
-      .inputs = "ragged_values: ragged_values_types, ragged_row_splits: ragged_splits_types, sparse_indices: Nsparse * "
-                "int64, sparse_values: sparse_values_types, sparse_shape: Nsparse * int64, dense_inputs: dense_types",
-      .outputs = "output_values: out_values_type, output_row_splits: out_row_splits_type",
-      .attrs = "Nsparse: int >= 0; input_order: string; hashed_output: bool; num_buckets: int >= 0; hash_key: int; "
-               "ragged_values_types: list({int64, string}) >= 0; ragged_splits_types: list({int32, int64}) >= 0; "
-               "sparse_values_types: list({int64, string}) >= 0; dense_types: list({int64, string}) >= 0; "
-               "out_values_type: {int64, string}; out_row_splits_type: {int32, int64}",
-      .infer = infer_ragged,
-      .run = run_ragged },
+    { .name = "SparseCross", .infer = infer_cross, .run = run_first },
+    { .name = "SparseCrossHashed", .infer = infer_cross, .run = run_hashes },
+    { .name = "SparseCrossV2", .infer = infer_cross, .run = run_texts },
+    { .name = "RaggedCross", .infer = infer_ragged, .run = run_ragged },
     { 0 },
 };

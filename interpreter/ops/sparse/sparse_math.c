@@ -245,49 +245,29 @@ static tare_status run_cwise(struct tare_kernel *kernel) {
 }
 #undef COMBINE
 
-#define SEGMENT(op_name, types)                                                                                        \
-    { .name = op_name,                                                                                                 \
-      .inputs = "data: T, indices: Tidx, segment_ids: Tsegmentids",                                                    \
-      .outputs = "output: T",                                                                                          \
-      .attrs = "T: {" types "}; Tidx: {int32, int64} = DT_INT32; Tsegmentids: {int32, int64} = DT_INT32; "             \
-               "sparse_gradient: bool = false",                                                                        \
-      .infer = infer_segment,                                                                                          \
-      .run = run_segment },                                                                                            \
-    {                                                                                                                  \
-        .name = op_name "WithNumSegments",                                                                             \
-        .inputs = "data: T, indices: Tidx, segment_ids: Tsegmentids, num_segments: Tnumsegments",                      \
-        .outputs = "output: T",                                                                                        \
-        .attrs = "T: {" types "}; Tidx: {int32, int64} = DT_INT32; Tnumsegments: {int32, int64} = DT_INT32; "          \
-                 "Tsegmentids: {int32, int64} = DT_INT32; sparse_gradient: bool = false",                              \
-        .infer = infer_segment, .run = run_segment                                                                     \
+#define SEGMENT(op_name)                                                                                               \
+    { .name = op_name, .infer = infer_segment, .run = run_segment }, {                                                 \
+        .name = op_name "WithNumSegments", .infer = infer_segment, .run = run_segment                                  \
     }
 #define SEGMENT_GRADIENT(op_name)                                                                                      \
-    {                                                                                                                  \
-        .name = op_name, .inputs = "grad: T, indices: Tidx, segment_ids: Tsegmentids, output_dim0: int32",             \
-        .outputs = "output: T",                                                                                        \
-        .attrs = "T: {" REAL "}; Tidx: {int32, int64} = DT_INT32; Tsegmentids: {int32, int64} = DT_INT32",             \
-        .infer = infer_segment_gradient, .run = run_segment_gradient                                                   \
-    }
+    { .name = op_name, .infer = infer_segment_gradient, .run = run_segment_gradient }
 #define CWISE(op_name)                                                                                                 \
     {                                                                                                                  \
         .name = op_name, .inputs = "sp_indices: int64, sp_values: T, sp_shape: int64, dense: T",                       \
         .outputs = "output: T", .attrs = "T: {float, double, int32, int64}", .infer = infer_cwise, .run = run_cwise    \
     }
-#define REAL "bfloat16, half, float, double"
 
 const struct tare_op tare_ops_sparse_math[] = {
     CWISE("SparseDenseCwiseAdd"),
     CWISE("SparseDenseCwiseDiv"),
     CWISE("SparseDenseCwiseMul"),
-    SEGMENT("SparseSegmentMean", REAL),
+    SEGMENT("SparseSegmentMean"),
     SEGMENT_GRADIENT("SparseSegmentMeanGrad"),
     SEGMENT_GRADIENT("SparseSegmentSqrtNGrad"),
     SEGMENT_GRADIENT("SparseSegmentSumGrad"),
-    SEGMENT("SparseSegmentSqrtN", REAL),
-    SEGMENT("SparseSegmentSum",
-            "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"),
+    SEGMENT("SparseSegmentSqrtN"),
+    SEGMENT("SparseSegmentSum"),
     { 0 },
 };
 #undef SEGMENT
 #undef CWISE
-#undef REAL

@@ -100,11 +100,6 @@ static tare_status run_matmul(struct tare_kernel *kernel) {
 #undef MULTIPLY_SHORT
 
 const struct tare_op tare_ops_sparse_product[] = {
-    { .name = "SparseTensorDenseMatMul",
-      .inputs = "a_indices: Tindices, a_values: T, a_shape: int64, b: T",
-      .outputs = "product: T",
-      .attrs = "T: type; Tindices: {int32, int64} = DT_INT64; adjoint_a: bool = false; adjoint_b: bool = false",
-      .infer = infer_matmul,
-      .run = run_matmul },
+    { .name = "SparseTensorDenseMatMul", .infer = infer_matmul, .run = run_matmul },
     { 0 },
 };

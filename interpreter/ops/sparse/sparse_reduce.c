@@ -201,30 +201,29 @@ static tare_status run_softmax(struct tare_kernel *kernel) {
 
 static const enum tare_accumulate sum = TARE_ACCUMULATE_ADD, most = TARE_ACCUMULATE_MAX;
 
-#define REALS "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"
+/* TensorFlow has kernels for fewer types than its definition allows. */
 #define INPUTS "input_indices: int64, input_values: T, input_shape: int64, reduction_axes: int32"
-#define REDUCTION(op, types, how)                                                                                      \
-    { .name = op,                                                                                                      \
-      .inputs = INPUTS,                                                                                                \
-      .outputs = "output: T",                                                                                          \
-      .attrs = "keep_dims: bool = false; T: {" types "}",                                                              \
-      .infer = infer_dense,                                                                                            \
-      .run = run_dense,                                                                                                \
-      .aux = how },                                                                                                    \
-    {                                                                                                                  \
-        .name = op "Sparse", .inputs = INPUTS,                                                                         \
-        .outputs = "output_indices: int64, output_values: T, output_shape: int64",                                     \
-        .attrs = "keep_dims: bool = false; T: {" types "}", .infer = infer_sparse, .run = run_sparse, .aux = how       \
-    }
+#define ATTRS                                                                                                          \
+    "keep_dims: bool = false; T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "   \
+    "uint64, complex64, complex128}"
 
 const struct tare_op tare_ops_sparse_reduce[] = {
-    REDUCTION("SparseReduceMax", REALS, &most),
-    REDUCTION("SparseReduceSum", REALS ", complex64, complex128", &sum),
-    { .name = "SparseSoftmax",
-      .inputs = "sp_indices: int64, sp_values: T, sp_shape: int64",
+    { .name = "SparseReduceMax", .infer = infer_dense, .run = run_dense, .aux = &most },
+    { .name = "SparseReduceMaxSparse", .infer = infer_sparse, .run = run_sparse, .aux = &most },
+    { .name = "SparseReduceSum",
+      .inputs = INPUTS,
       .outputs = "output: T",
-      .attrs = "T: {half, float, double}",
-      .infer = infer_softmax,
-      .run = run_softmax },
+      .attrs = ATTRS,
+      .infer = infer_dense,
+      .run = run_dense,
+      .aux = &sum },
+    { .name = "SparseReduceSumSparse",
+      .inputs = INPUTS,
+      .outputs = "output_indices: int64, output_values: T, output_shape: int64",
+      .attrs = ATTRS,
+      .infer = infer_sparse,
+      .run = run_sparse,
+      .aux = &sum },
+    { .name = "SparseSoftmax", .infer = infer_softmax, .run = run_softmax },
     { 0 },
 };

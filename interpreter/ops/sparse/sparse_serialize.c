@@ -221,35 +221,10 @@ static tare_status accept_string(const struct tare_node *node) {
     return TARE_FAIL(TARE_UNSUPPORTED, "Tserialized is variant (expected string)");
 }
 
-#define SPARSE "sparse_indices: int64, sparse_values: T, sparse_shape: int64"
-
 const struct tare_op tare_ops_sparse_serialize[] = {
-    { .name = "SerializeSparse",
-      .inputs = SPARSE,
-      .outputs = "serialized_sparse: out_type",
-      .attrs = "T: type; out_type: {string, variant} = DT_STRING",
-      .infer = infer_one,
-      .accepts = check_form,
-      .run = run_one },
-    { .name = "SerializeManySparse",
-      .inputs = SPARSE,
-      .outputs = "serialized_sparse: out_type",
-      .attrs = "T: type; out_type: {string, variant} = DT_STRING",
-      .infer = infer_many,
-      .accepts = check_form,
-      .run = run_many },
-    { .name = "DeserializeSparse",
-      .inputs = "serialized_sparse: Tserialized",
-      .outputs = "sparse_indices: int64, sparse_values: dtype, sparse_shape: int64",
-      .attrs = "dtype: type; Tserialized: {string, variant} = DT_STRING",
-      .infer = infer_read,
-      .accepts = accept_string,
-      .run = run_read },
-    { .name = "DeserializeManySparse",
-      .inputs = "serialized_sparse: string",
-      .outputs = "sparse_indices: int64, sparse_values: dtype, sparse_shape: int64",
-      .attrs = "dtype: type",
-      .infer = infer_read,
-      .run = run_read },
+    { .name = "SerializeSparse", .infer = infer_one, .accepts = check_form, .run = run_one },
+    { .name = "SerializeManySparse", .infer = infer_many, .accepts = check_form, .run = run_many },
+    { .name = "DeserializeSparse", .infer = infer_read, .accepts = accept_string, .run = run_read },
+    { .name = "DeserializeManySparse", .infer = infer_read, .run = run_read },
     { 0 },
 };

@@ -73,17 +73,7 @@ static tare_status run_sharded_filename(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_checkpoint[] = {
-    { .name = "RestoreV2",
-      .inputs = "prefix: string, tensor_names: string, shape_and_slices: string",
-      .outputs = "tensors: dtypes",
-      .attrs = "dtypes: list(type) >= 1",
-      .infer = infer_nothing,
-      .run = run_restore,
-      .flags = TARE_OP_STATEFUL },
-    { .name = "ShardedFilename",
-      .inputs = "basename: string, shard: int32, num_shards: int32",
-      .outputs = "filename: string",
-      .infer = tare_infer_scalar,
-      .run = run_sharded_filename },
+    { .name = "RestoreV2", .infer = infer_nothing, .run = run_restore, .flags = TARE_OP_STATEFUL },
+    { .name = "ShardedFilename", .infer = tare_infer_scalar, .run = run_sharded_filename },
     { 0 },
 };

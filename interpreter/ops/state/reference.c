@@ -76,81 +76,49 @@ static tare_status run_scatter_nd(struct tare_kernel *kernel) {
 }
 
 #define VARIABLE(op)                                                                                                   \
-    {                                                                                                                  \
-        .name = op, .outputs = "ref: Ref(dtype)",                                                                      \
-        .attrs = "shape: shape; dtype: type; container: string = ''; shared_name: string = ''",                        \
-        .infer = infer_variable, .run = run_variable, .flags = TARE_OP_STATEFUL                                        \
-    }
+    { .name = op, .infer = infer_variable, .run = run_variable, .flags = TARE_OP_STATEFUL }
 #define ACCUMULATE(op, how)                                                                                            \
     {                                                                                                                  \
-        .name = op, .inputs = "ref: Ref(T), value: T", .outputs = "output_ref: Ref(T)",                                \
-        .attrs = "T: numbertype; use_locking: bool = false", .infer = tare_infer_same, .run = run_accumulate,          \
-        .aux = how, .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES                                                          \
-    }
-#define SCATTER(op, how, spec)                                                                                         \
-    {                                                                                                                  \
-        .name = op, .inputs = "ref: Ref(T), indices: Tindices, updates: T", .outputs = "output_ref: Ref(T)",           \
-        .attrs = spec, .infer = tare_infer_same, .run = run_scatter, .aux = how,                                       \
+        .name = op, .infer = tare_infer_same, .run = run_accumulate, .aux = how,                                       \
         .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES                                                                      \
     }
+#define SCATTER(op, how)                                                                                               \
+    { .name = op, .infer = tare_infer_same, .run = run_scatter, .aux = how, .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES }
 
-#define SCATTER_ND(op, how, types, locks)                                                                              \
+#define SCATTER_ND(op, how)                                                                                            \
     {                                                                                                                  \
-        .name = op, .inputs = "ref: Ref(T), indices: Tindices, updates: T", .outputs = "output_ref: Ref(T)",           \
-        .attrs =                                                                                                       \
-            "T: " types "; Tindices: {int32, int64}; use_locking: bool = " locks "; bad_indices_policy: string = ''",  \
-        .infer = tare_infer_same, .run = run_scatter_nd, .aux = how, .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES         \
+        .name = op, .infer = tare_infer_same, .run = run_scatter_nd, .aux = how,                                       \
+        .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES                                                                      \
     }
-#define ORDERED "T: {half, bfloat16, float, double, int32, int64}"
 
 const struct tare_op tare_ops_reference[] = {
     VARIABLE("Variable"),
     VARIABLE("VariableV2"),
-    { .name = "Assign",
-      .inputs = "ref: Ref(T), value: T",
-      .outputs = "output_ref: Ref(T)",
-      .attrs = "T: type; validate_shape: bool = true; use_locking: bool = true",
-      .infer = infer_assign,
-      .run = run_assign,
-      .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES },
+    { .name = "Assign", .infer = infer_assign, .run = run_assign, .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES },
     ACCUMULATE("AssignAdd", &add),
     ACCUMULATE("AssignSub", &subtract),
-    SCATTER("ScatterUpdate", &set, "T: type; Tindices: {int32, int64}; use_locking: bool = true"),
-    SCATTER("ScatterAdd", &add, "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false"),
-    SCATTER("ScatterSub", &subtract, "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false"),
-    SCATTER("ScatterMul", &multiply, "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false"),
-    SCATTER("ScatterDiv", &divide, "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false"),
-    SCATTER("ScatterMin", &least, ORDERED "; Tindices: {int32, int64}; use_locking: bool = false"),
-    SCATTER("ScatterMax", &most, ORDERED "; Tindices: {int32, int64}; use_locking: bool = false"),
-    SCATTER_ND("ScatterNdUpdate", &set, "type", "true"),
-    SCATTER_ND("ScatterNdAdd", &add, "numbertype", "false"),
-    SCATTER_ND("ScatterNdSub", &subtract, "numbertype", "false"),
-    SCATTER_ND("ScatterNdMin", &least, "numbertype", "false"),
-    SCATTER_ND("ScatterNdMax", &most, "numbertype", "false"),
+    SCATTER("ScatterUpdate", &set),
+    SCATTER("ScatterAdd", &add),
+    SCATTER("ScatterSub", &subtract),
+    SCATTER("ScatterMul", &multiply),
+    SCATTER("ScatterDiv", &divide),
+    SCATTER("ScatterMin", &least),
+    SCATTER("ScatterMax", &most),
+    SCATTER_ND("ScatterNdUpdate", &set),
+    SCATTER_ND("ScatterNdAdd", &add),
+    SCATTER_ND("ScatterNdSub", &subtract),
+    SCATTER_ND("ScatterNdMin", &least),
+    SCATTER_ND("ScatterNdMax", &most),
     { .name = "IsVariableInitialized",
-      .inputs = "ref: Ref(dtype)",
-      .outputs = "is_initialized: bool",
-      .attrs = "dtype: type",
       .infer = tare_infer_scalar,
       .run = tare_assign_is_initialized,
       .flags = TARE_OP_NO_FOLD },
-    { .name = "TemporaryVariable",
-      .outputs = "ref: Ref(dtype)",
-      .attrs = "shape: shape; dtype: type; var_name: string = ''",
-      .infer = infer_variable,
-      .run = run_temporary,
-      .flags = TARE_OP_STATEFUL },
+    { .name = "TemporaryVariable", .infer = infer_variable, .run = run_temporary, .flags = TARE_OP_STATEFUL },
     { .name = "DestroyTemporaryVariable",
-      .inputs = "ref: Ref(T)",
-      .outputs = "value: T",
-      .attrs = "T: type; var_name: string",
       .infer = tare_infer_same,
       .run = run_take_temporary,
       .flags = TARE_OP_NO_FOLD },
     { .name = "CountUpTo",
-      .inputs = "ref: Ref(T)",
-      .outputs = "output: T",
-      .attrs = "limit: int; T: {int32, int64}",
       .infer = tare_infer_scalar,
       .run = tare_assign_count,
       .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES },

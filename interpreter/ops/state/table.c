@@ -181,111 +181,39 @@ static tare_status run_export(struct tare_kernel *kernel) {
     return tare_table_export(table, &kernel->outputs[0], &kernel->outputs[1]);
 }
 
-#define NAMED "container: string = ''; shared_name: string = ''; use_node_name_sharing: bool = false; "
-#define KEY_VALUE "key_dtype: type; value_dtype: type"
-#define FILE_ATTRS                                                                                                     \
-    "key_index: int >= -2; value_index: int >= -2; vocab_size: int >= -1 = -1; delimiter: string = '\\t'; offset: "    \
-    "int = 0"
-
-#define TABLE(op, out, spec, form)                                                                                     \
+#define TABLE(op, form)                                                                                                \
     {                                                                                                                  \
-        .name = op, .outputs = out, .attrs = spec, .infer = tare_infer_scalar, .prepare = prepare_table,               \
-        .run = run_table, .release = release_table, .aux = &form, .flags = TARE_OP_STATEFUL                            \
+        .name = op, .infer = tare_infer_scalar, .prepare = prepare_table, .run = run_table, .release = release_table,  \
+        .aux = &form, .flags = TARE_OP_STATEFUL                                                                        \
     }
 /* The op in TensorFlow 1's form, whose handle is a reference, and in the resource form. */
-#define BOTH(op, rest, out, spec, shapes, kernel, more)                                                                \
-    { .name = op "V2",                                                                                                 \
-      .inputs = "table_handle: resource" rest,                                                                         \
-      .outputs = out,                                                                                                  \
-      .attrs = spec,                                                                                                   \
-      .infer = shapes,                                                                                                 \
-      .run = kernel,                                                                                                   \
-      .flags = TARE_OP_STATEFUL | (more) },                                                                            \
-    {                                                                                                                  \
-        .name = op, .inputs = "table_handle: Ref(string)" rest, .outputs = out, .attrs = spec, .infer = shapes,        \
-        .run = kernel, .flags = TARE_OP_NO_FOLD | (more)                                                               \
+#define BOTH(op, shapes, kernel, more)                                                                                 \
+    { .name = op "V2", .infer = shapes, .run = kernel, .flags = TARE_OP_STATEFUL | (more) }, {                         \
+        .name = op, .infer = shapes, .run = kernel, .flags = TARE_OP_NO_FOLD | (more)                                  \
     }
 
 const struct tare_op tare_ops_table[] = {
-    TABLE("HashTableV2", "table_handle: resource", NAMED KEY_VALUE, constant_table),
-    TABLE("HashTable", "table_handle: Ref(string)", NAMED KEY_VALUE, constant_table),
-    TABLE("MutableHashTableV2", "table_handle: resource", NAMED KEY_VALUE, mutable_table),
-    TABLE("MutableHashTable", "table_handle: Ref(string)", NAMED KEY_VALUE, mutable_table),
-    TABLE("MutableHashTableOfTensorsV2", "table_handle: resource",
-          NAMED KEY_VALUE "; value_shape: shape = { unknown_rank: true }", mutable_table),
-    TABLE("AnonymousHashTable", "table_handle: resource", KEY_VALUE, anonymous_table),
-    TABLE("AnonymousMutableHashTable", "table_handle: resource", KEY_VALUE, anonymous_mutable_table),
+    TABLE("HashTableV2", constant_table),
+    TABLE("HashTable", constant_table),
+    TABLE("MutableHashTableV2", mutable_table),
+    TABLE("MutableHashTable", mutable_table),
+    TABLE("MutableHashTableOfTensorsV2", mutable_table),
+    TABLE("AnonymousHashTable", anonymous_table),
+    TABLE("AnonymousMutableHashTable", anonymous_mutable_table),
+    TABLE("MutableHashTableOfTensors", mutable_table),
+    TABLE("AnonymousMutableHashTableOfTensors", anonymous_mutable_table),
     /* empty_key and deleted_key mark free slots in TensorFlow's implementation; here they are only rejected as keys */
-    { .name = "MutableHashTableOfTensors",
-      .outputs = "table_handle: Ref(string)",
-      .attrs = "container: string = ''; shared_name: string = ''; use_node_name_sharing: bool = false; key_dtype: "
-               "type; value_dtype: type; value_shape: shape = { unknown_rank: true }",
-      .infer = tare_infer_scalar,
-      .run = run_table,
-      .aux = &mutable_table,
-      .prepare = prepare_table,
-      .release = release_table,
-      .flags = TARE_OP_STATEFUL },
-    { .name = "AnonymousMutableHashTableOfTensors",
-      .outputs = "table_handle: resource",
-      .attrs = "key_dtype: type; value_dtype: type; value_shape: shape = { unknown_rank: true }",
-      .infer = tare_infer_scalar,
-      .run = run_table,
-      .aux = &anonymous_mutable_table,
-      .prepare = prepare_table,
-      .release = release_table,
-      .flags = TARE_OP_STATEFUL },
-    { .name = "MutableDenseHashTableV2",
-      .inputs = "empty_key: key_dtype, deleted_key: key_dtype",
-      .outputs = "table_handle: resource",
-      .attrs = "container: string = ''; shared_name: string = ''; use_node_name_sharing: bool = false; key_dtype: "
-               "type; value_dtype: type; value_shape: shape = { unknown_rank: true }; initial_num_buckets: int = "
-               "131072; max_load_factor: float = 0.800000011920929",
-      .infer = tare_infer_scalar,
-      .run = run_table,
-      .aux = &mutable_table,
-      .prepare = prepare_table,
-      .release = release_table,
-      .flags = TARE_OP_STATEFUL },
-    { .name = "MutableDenseHashTable",
-      .inputs = "empty_key: key_dtype",
-      .outputs = "table_handle: Ref(string)",
-      .attrs = "container: string = ''; shared_name: string = ''; use_node_name_sharing: bool = false; key_dtype: "
-               "type; value_dtype: type; value_shape: shape = { unknown_rank: true }; initial_num_buckets: int = "
-               "131072; max_load_factor: float = 0.800000011920929",
-      .infer = tare_infer_scalar,
-      .run = run_table,
-      .aux = &mutable_table,
-      .prepare = prepare_table,
-      .release = release_table,
-      .flags = TARE_OP_STATEFUL },
-    { .name = "AnonymousMutableDenseHashTable",
-      .inputs = "empty_key: key_dtype, deleted_key: key_dtype",
-      .outputs = "table_handle: resource",
-      .attrs = "key_dtype: type; value_dtype: type; value_shape: shape = { unknown_rank: true }; "
-               "initial_num_buckets: int = 131072; max_load_factor: float = 0.800000011920929",
-      .infer = tare_infer_scalar,
-      .run = run_table,
-      .aux = &anonymous_mutable_table,
-      .prepare = prepare_table,
-      .release = release_table,
-      .flags = TARE_OP_STATEFUL },
-    BOTH("InitializeTable", ", keys: Tkey, values: Tval", NULL, "Tkey: type; Tval: type", infer_nothing, run_initialize,
-         0),
-    BOTH("InitializeTableFromTextFile", ", filename: string", NULL, FILE_ATTRS, infer_nothing, run_initialize_from_file,
-         0),
-    BOTH("LookupTableInsert", ", keys: Tin, values: Tout", NULL, "Tin: type; Tout: type", infer_nothing, run_insert,
-         TARE_OP_WRITES),
-    BOTH("LookupTableImport", ", keys: Tin, values: Tout", NULL, "Tin: type; Tout: type", infer_nothing, run_import,
-         TARE_OP_WRITES),
-    BOTH("LookupTableFind", ", keys: Tin, default_value: Tout", "values: Tout", "Tin: type; Tout: type", infer_find,
-         run_find, 0),
-    BOTH("LookupTableSize", "", "size: int64", NULL, tare_infer_scalar, run_size, 0),
-    BOTH("LookupTableExport", "", "keys: Tkeys, values: Tvalues", "Tkeys: type; Tvalues: type", infer_export,
-         run_export, 0),
+    TABLE("MutableDenseHashTableV2", mutable_table),
+    TABLE("MutableDenseHashTable", mutable_table),
+    TABLE("AnonymousMutableDenseHashTable", anonymous_mutable_table),
+    BOTH("InitializeTable", infer_nothing, run_initialize, 0),
+    BOTH("InitializeTableFromTextFile", infer_nothing, run_initialize_from_file, 0),
+    BOTH("LookupTableInsert", infer_nothing, run_insert, TARE_OP_WRITES),
+    BOTH("LookupTableImport", infer_nothing, run_import, TARE_OP_WRITES),
+    BOTH("LookupTableFind", infer_find, run_find, 0),
+    BOTH("LookupTableSize", tare_infer_scalar, run_size, 0),
+    BOTH("LookupTableExport", infer_export, run_export, 0),
     { .name = "LookupTableRemoveV2",
-      .inputs = "table_handle: resource, keys: Tin",
-      .attrs = "Tin: type",
       .infer = infer_nothing,
       .run = run_remove,
       .flags = TARE_OP_STATEFUL | TARE_OP_WRITES },

@@ -166,108 +166,60 @@ static tare_status run_nothing(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define NUMBERS "numbertype"
 #define ACCUMULATE(op, change_how)                                                                                     \
     {                                                                                                                  \
-        .name = op, .inputs = "resource: resource, value: dtype", .attrs = "dtype: type", .infer = infer_nothing,      \
-        .run = run_accumulate, .aux = &changes[change_how], .flags = TARE_OP_STATEFUL | TARE_OP_WRITES                 \
+        .name = op, .infer = infer_nothing, .run = run_accumulate, .aux = &changes[change_how],                        \
+        .flags = TARE_OP_STATEFUL | TARE_OP_WRITES                                                                     \
     }
-#define SCATTER(op, change_how, types)                                                                                 \
+#define SCATTER(op, change_how)                                                                                        \
     {                                                                                                                  \
-        .name = op, .inputs = "resource: resource, indices: Tindices, updates: dtype",                                 \
-        .attrs = "dtype: " types "; Tindices: {int32, int64}", .infer = infer_nothing, .run = run_scatter,             \
-        .aux = change_how, .flags = TARE_OP_STATEFUL | TARE_OP_WRITES                                                  \
+        .name = op, .infer = infer_nothing, .run = run_scatter, .aux = change_how,                                     \
+        .flags = TARE_OP_STATEFUL | TARE_OP_WRITES                                                                     \
     }
 #define SCATTER_ND(op, change_how)                                                                                     \
     {                                                                                                                  \
-        .name = op, .inputs = "ref: resource, indices: Tindices, updates: T",                                          \
-        .attrs = "T: type; Tindices: {int32, int64}; use_locking: bool = true; bad_indices_policy: string = ''",       \
-        .infer = infer_nothing, .run = run_scatter_nd, .aux = change_how, .flags = TARE_OP_STATEFUL | TARE_OP_WRITES   \
+        .name = op, .infer = infer_nothing, .run = run_scatter_nd, .aux = change_how,                                  \
+        .flags = TARE_OP_STATEFUL | TARE_OP_WRITES                                                                     \
     }
 
 const struct tare_op tare_ops_variable[] = {
-    { .name = "VarHandleOp",
-      .outputs = "resource: resource",
-      .attrs = "container: string = ''; shared_name: string = ''; debug_name: string = ''; dtype: type; shape: shape; "
-               "allowed_devices: list(string) = []",
-      .infer = tare_infer_scalar,
-      .run = run_handle,
-      .flags = TARE_OP_STATEFUL },
-    { .name = "ReadVariableOp",
-      .inputs = "resource: resource",
-      .outputs = "value: dtype",
-      .attrs = "dtype: type",
-      .infer = infer_read,
-      .run = run_read,
-      .flags = TARE_OP_STATEFUL },
+    { .name = "VarHandleOp", .infer = tare_infer_scalar, .run = run_handle, .flags = TARE_OP_STATEFUL },
+    { .name = "ReadVariableOp", .infer = infer_read, .run = run_read, .flags = TARE_OP_STATEFUL },
     { .name = "AssignVariableOp",
-      .inputs = "resource: resource, value: dtype",
-      .attrs = "dtype: type; validate_shape: bool = false",
       .infer = infer_nothing,
       .run = run_assign,
       .flags = TARE_OP_STATEFUL | TARE_OP_WRITES },
     ACCUMULATE("AssignAddVariableOp", TARE_ACCUMULATE_ADD),
     ACCUMULATE("AssignSubVariableOp", TARE_ACCUMULATE_SUB),
     { .name = "VarIsInitializedOp",
-      .inputs = "resource: resource",
-      .outputs = "is_initialized: bool",
       .infer = tare_infer_scalar,
       .run = tare_assign_is_initialized,
       .flags = TARE_OP_STATEFUL },
-    { .name = "VariableShape",
-      .inputs = "input: resource",
-      .outputs = "output: out_type",
-      .attrs = "out_type: {int32, int64} = DT_INT32",
-      .infer = infer_shape,
-      .run = run_shape,
-      .flags = TARE_OP_STATEFUL },
-    { .name = "ResourceGather",
-      .inputs = "resource: resource, indices: Tindices",
-      .outputs = "output: dtype",
-      .attrs = "batch_dims: int = 0; validate_indices: bool = true; dtype: type; Tindices: {int32, int64}",
-      .infer = infer_gather,
-      .run = run_gather,
-      .flags = TARE_OP_STATEFUL },
-    { .name = "ResourceGatherNd",
-      .inputs = "resource: resource, indices: Tindices",
-      .outputs = "output: dtype",
-      .attrs = "dtype: type; Tindices: {int32, int64}",
-      .infer = infer_gather_nd,
-      .run = run_gather_nd,
-      .flags = TARE_OP_STATEFUL },
+    { .name = "VariableShape", .infer = infer_shape, .run = run_shape, .flags = TARE_OP_STATEFUL },
+    { .name = "ResourceGather", .infer = infer_gather, .run = run_gather, .flags = TARE_OP_STATEFUL },
+    { .name = "ResourceGatherNd", .infer = infer_gather_nd, .run = run_gather_nd, .flags = TARE_OP_STATEFUL },
     { .name = "ResourceApplyGradientDescent",
-      .inputs = "var: resource, alpha: T, delta: T",
-      .attrs = "T: " NUMBERS "; use_locking: bool = false",
       .infer = infer_nothing,
       .run = run_descend,
       .flags = TARE_OP_STATEFUL | TARE_OP_WRITES },
     { .name = "DestroyResourceOp",
-      .inputs = "resource: resource",
-      .attrs = "ignore_lookup_error: bool = true",
       .infer = infer_nothing,
       .run = run_destroy,
       .flags = TARE_OP_STATEFUL | TARE_OP_WRITES },
-    { .name = "DisableCopyOnRead",
-      .inputs = "resource: resource",
-      .infer = infer_nothing,
-      .run = run_nothing,
-      .flags = TARE_OP_STATEFUL },
-    SCATTER("ResourceScatterUpdate", &replacement, "type"),
-    SCATTER("ResourceScatterAdd", &changes[TARE_ACCUMULATE_ADD], NUMBERS),
-    SCATTER("ResourceScatterSub", &changes[TARE_ACCUMULATE_SUB], NUMBERS),
-    SCATTER("ResourceScatterMul", &changes[TARE_ACCUMULATE_MUL], NUMBERS),
-    SCATTER("ResourceScatterDiv", &changes[TARE_ACCUMULATE_DIV], NUMBERS),
-    SCATTER("ResourceScatterMin", &changes[TARE_ACCUMULATE_MIN], NUMBERS),
-    SCATTER("ResourceScatterMax", &changes[TARE_ACCUMULATE_MAX], NUMBERS),
+    { .name = "DisableCopyOnRead", .infer = infer_nothing, .run = run_nothing, .flags = TARE_OP_STATEFUL },
+    SCATTER("ResourceScatterUpdate", &replacement),
+    SCATTER("ResourceScatterAdd", &changes[TARE_ACCUMULATE_ADD]),
+    SCATTER("ResourceScatterSub", &changes[TARE_ACCUMULATE_SUB]),
+    SCATTER("ResourceScatterMul", &changes[TARE_ACCUMULATE_MUL]),
+    SCATTER("ResourceScatterDiv", &changes[TARE_ACCUMULATE_DIV]),
+    SCATTER("ResourceScatterMin", &changes[TARE_ACCUMULATE_MIN]),
+    SCATTER("ResourceScatterMax", &changes[TARE_ACCUMULATE_MAX]),
     SCATTER_ND("ResourceScatterNdUpdate", &replacement),
     SCATTER_ND("ResourceScatterNdAdd", &changes[TARE_ACCUMULATE_ADD]),
     SCATTER_ND("ResourceScatterNdSub", &changes[TARE_ACCUMULATE_SUB]),
     SCATTER_ND("ResourceScatterNdMin", &changes[TARE_ACCUMULATE_MIN]),
     SCATTER_ND("ResourceScatterNdMax", &changes[TARE_ACCUMULATE_MAX]),
     { .name = "ResourceCountUpTo",
-      .inputs = "resource: resource",
-      .outputs = "output: T",
-      .attrs = "limit: int; T: {int32, int64}",
       .infer = tare_infer_scalar,
       .run = tare_assign_count,
       .flags = TARE_OP_STATEFUL | TARE_OP_WRITES },

@@ -107,12 +107,6 @@ static tare_status run_distance(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_edit_distance[] = {
-    { .name = "EditDistance",
-      .inputs = "hypothesis_indices: int64, hypothesis_values: T, hypothesis_shape: int64, truth_indices: int64, "
-                "truth_values: T, truth_shape: int64",
-      .outputs = "output: float",
-      .attrs = "normalize: bool = true; T: type",
-      .infer = infer_distance,
-      .run = run_distance },
+    { .name = "EditDistance", .infer = infer_distance, .run = run_distance },
     { 0 },
 };

@@ -296,29 +296,9 @@ static tare_status run_decode(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_string_format[] = {
-    { .name = "DecodeBase64",
-      .inputs = "input: string",
-      .outputs = "output: string",
-      .infer = tare_infer_same,
-      .run = run_decode },
-    { .name = "EncodeBase64",
-      .inputs = "input: string",
-      .outputs = "output: string",
-      .attrs = "pad: bool = false",
-      .infer = tare_infer_same,
-      .run = run_encode },
-    { .name = "StringFormat",
-      .inputs = "inputs: T",
-      .outputs = "output: string",
-      .attrs = "T: list(type) >= 0; template: string = '%s'; placeholder: string = '%s'; summarize: int = 3",
-      .infer = tare_infer_scalar,
-      .run = run_format },
-    { .name = "StringNGrams",
-      .inputs = "data: string, data_splits: Tsplits",
-      .outputs = "ngrams: string, ngrams_splits: Tsplits",
-      .attrs = "separator: string; ngram_widths: list(int) >= 0; left_pad: string; right_pad: string; pad_width: int; "
-               "preserve_short_sequences: bool; Tsplits: {int32, int64} = DT_INT64",
-      .infer = infer_ngrams,
-      .run = run_ngrams },
+    { .name = "DecodeBase64", .infer = tare_infer_same, .run = run_decode },
+    { .name = "EncodeBase64", .infer = tare_infer_same, .run = run_encode },
+    { .name = "StringFormat", .infer = tare_infer_scalar, .run = run_format },
+    { .name = "StringNGrams", .infer = infer_ngrams, .run = run_ngrams },
     { 0 },
 };

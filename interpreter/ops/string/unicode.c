@@ -180,38 +180,11 @@ static tare_status run_transcode(struct tare_kernel *kernel) {
     return tare_text_map(kernel, map_transcode, &policy);
 }
 
-#define DECODE_ATTRS                                                                                                   \
-    "input_encoding: string; errors: {'strict', 'replace', 'ignore'} = 'replace'; replacement_char: int = 65533; "     \
-    "replace_control_characters: bool = false; Tsplits: {int32, int64} = DT_INT64"
 
 const struct tare_op tare_ops_unicode[] = {
-    { .name = "UnicodeDecode",
-      .inputs = "input: string",
-      .outputs = "row_splits: Tsplits, char_values: int32",
-      .attrs = DECODE_ATTRS,
-      .infer = infer_decode,
-      .run = run_decode },
-    { .name = "UnicodeDecodeWithOffsets",
-      .inputs = "input: string",
-      .outputs = "row_splits: Tsplits, char_values: int32, char_to_byte_starts: int64",
-      .attrs = DECODE_ATTRS,
-      .infer = infer_decode,
-      .run = run_decode },
-    { .name = "UnicodeEncode",
-      .inputs = "input_values: int32, input_splits: Tsplits",
-      .outputs = "output: string",
-      .attrs = "errors: {'ignore', 'replace', 'strict'} = 'replace'; output_encoding: {'UTF-8', 'UTF-16-BE', "
-               "'UTF-32-BE'}; replacement_char: int = 65533; Tsplits: {int32, int64} = DT_INT64",
-      .infer = infer_encode,
-      .run = run_encode },
-    { .name = "UnicodeTranscode",
-      .inputs = "input: string",
-      .outputs = "output: string",
-      .attrs = "input_encoding: string; output_encoding: {'UTF-8', 'UTF-16-BE', 'UTF-32-BE'}; errors: {'strict', "
-               "'replace', 'ignore'} = 'replace'; replacement_char: int = 65533; replace_control_characters: bool = "
-               "false",
-      .infer = tare_infer_same,
-      .run = run_transcode },
+    { .name = "UnicodeDecode", .infer = infer_decode, .run = run_decode },
+    { .name = "UnicodeDecodeWithOffsets", .infer = infer_decode, .run = run_decode },
+    { .name = "UnicodeEncode", .infer = infer_encode, .run = run_encode },
+    { .name = "UnicodeTranscode", .infer = tare_infer_same, .run = run_transcode },
     { 0 },
 };
-#undef DECODE_ATTRS

@@ -231,10 +231,6 @@ static tare_status run_script(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_unicode_script[] = {
-    { .name = "UnicodeScript",
-      .inputs = "input: int32",
-      .outputs = "output: int32",
-      .infer = tare_infer_same,
-      .run = run_script },
+    { .name = "UnicodeScript", .infer = tare_infer_same, .run = run_script },
     { 0 },
 };

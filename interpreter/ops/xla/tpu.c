@@ -62,67 +62,34 @@ static tare_status run_over_replicas(struct tare_kernel *kernel) {
     return tare_kernel_forward(kernel, 0, 0);
 }
 
-#define PLACED(op, in, out, spec, shapes, kernel, extra)                                                               \
+#define PLACED(op, shapes, kernel, extra)                                                                              \
     {                                                                                                                  \
-        .name = op, .inputs = in, .outputs = out, .attrs = spec, .infer = shapes, .run = kernel,                       \
-        .flags = TARE_OP_NO_FOLD | TARE_OP_FLOAT32 | (extra), .quant = TARE_QUANT_PASS_THROUGH                         \
+        .name = op, .infer = shapes, .run = kernel, .flags = TARE_OP_NO_FOLD | TARE_OP_FLOAT32 | (extra),              \
+        .quant = TARE_QUANT_PASS_THROUGH                                                                               \
     }
 
 const struct tare_op tare_ops_tpu[] = {
     { .name = "TPUOrdinalSelector",
-      .outputs = "device_ordinals: int32",
       .infer = tare_infer_scalar,
       .run = run_ordinal,
       .flags = TARE_OP_STATEFUL | TARE_OP_FIXED },
     { .name = "TPURoundRobin",
-      .outputs = "device_ordinal: int32",
       .infer = tare_infer_scalar,
       .run = run_ordinal,
       .flags = TARE_OP_STATEFUL | TARE_OP_FIXED },
-    { .name = "TPUReplicateMetadata",
-      .attrs =
-          "num_replicas: int >= 0; num_cores_per_replica: int = 1; topology: string = ''; use_tpu: bool = true; "
-          "device_assignment: list(int) = []; computation_shape: list(int) = []; host_compute_core: list(string) = []; "
-          "padding_map: list(string) = []; step_marker_location: string = 'STEP_MARK_AT_ENTRY'; "
-          "allow_soft_placement: bool = false; use_spmd_for_xla_partitioning: bool = false; "
-          "use_shardy_partitioner: bool = false; tpu_compile_options_proto: string = ''",
-      .infer = infer_nothing,
-      .run = run_nothing,
-      .flags = TARE_OP_FIXED },
+    { .name = "TPUReplicateMetadata", .infer = infer_nothing, .run = run_nothing, .flags = TARE_OP_FIXED },
     { .name = "TPUCompilationResult",
-      .outputs = "output: string",
       .infer = tare_infer_scalar,
       .run = run_compilation_result,
       .flags = TARE_OP_NO_FOLD | TARE_OP_FIXED },
-    PLACED("TPUReplicatedInput", "inputs: N * T", "output: T",
-           "N: int >= 1; T: type; is_mirrored_variable: bool = false; index: int = -1; is_packed: bool = false",
-           tare_infer_same, run_forward, 0),
-    PLACED("TPUReplicatedOutput", "input: T", "outputs: num_replicas * T", "num_replicas: int >= 1; T: type",
-           tare_infer_same, run_copies, 0),
-    PLACED("TPUPartitionedInput", "inputs: N * T", "output: T", "N: int >= 1; T: type; partition_dim: int = 0",
-           infer_partition, run_partition, 0),
-    PLACED("TPUPartitionedInputV2", "inputs: N * T", "output: T",
-           "N: int >= 1; T: type; partition_dims: list(int); is_packed: bool = false", infer_partition, run_partition,
-           0),
-    PLACED("TPUPartitionedOutput", "inputs: T", "output: num_splits * T",
-           "T: type; num_splits: int >= 1; partition_dim: int = 0", infer_partition, run_partition, 0),
-    PLACED("TPUPartitionedOutputV2", "inputs: T", "output: num_splits * T",
-           "T: type; num_splits: int >= 1; partition_dims: list(int)", infer_partition, run_partition, 0),
-    PLACED("XlaSharding", "input: T", "output: T", "T: type; sharding: string = ''; unspecified_dims: list(int) = []",
-           tare_infer_same, run_forward, TARE_OP_MOVE),
-    { .name = "CrossReplicaSum",
-      .inputs = "input: T, group_assignment: int32",
-      .outputs = "output: T",
-      .attrs = "T: {half, bfloat16, float, double, int32, uint32}",
-      .infer = tare_infer_same,
-      .run = run_over_replicas,
-      .flags = TARE_OP_STATEFUL },
-    { .name = "XlaAllReduce",
-      .inputs = "input: T, group_assignment: int32",
-      .outputs = "output: T",
-      .attrs = "T: {half, bfloat16, float, int32, uint32}; reduce_op: {'Min', 'Max', 'Mul', 'Add', 'Mean'}; mode: "
-               "{'CrossReplica', 'CrossReplicaAndPartition'}",
-      .infer = tare_infer_same,
-      .run = run_over_replicas },
+    PLACED("TPUReplicatedInput", tare_infer_same, run_forward, 0),
+    PLACED("TPUReplicatedOutput", tare_infer_same, run_copies, 0),
+    PLACED("TPUPartitionedInput", infer_partition, run_partition, 0),
+    PLACED("TPUPartitionedInputV2", infer_partition, run_partition, 0),
+    PLACED("TPUPartitionedOutput", infer_partition, run_partition, 0),
+    PLACED("TPUPartitionedOutputV2", infer_partition, run_partition, 0),
+    PLACED("XlaSharding", tare_infer_same, run_forward, TARE_OP_MOVE),
+    { .name = "CrossReplicaSum", .infer = tare_infer_same, .run = run_over_replicas, .flags = TARE_OP_STATEFUL },
+    { .name = "XlaAllReduce", .infer = tare_infer_same, .run = run_over_replicas },
     { 0 },
 };

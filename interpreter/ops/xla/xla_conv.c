@@ -232,23 +232,17 @@ static tare_status reference_xla_conv(struct tare_kernel *kernel) {
     return run_grouped_conv(kernel, true);
 }
 
-#define CONV_ROW(op, in, out, list)                                                                                    \
+#define CONV_ROW(op)                                                                                                   \
     {                                                                                                                  \
-        .name = op, .inputs = in, .outputs = out, .attrs = list, .infer = tare_xla_conv_infer, .run = run_xla_conv,    \
-        .prepare = prepare_conv, .release = release_conv, .reference = reference_xla_conv,                             \
-        .run_tiled = tare_run_tiled, .tiling_stage = xla_conv_stage,                                                   \
-        .flags = TARE_OP_PRODUCT | TARE_OP_PASSES_ROWS | TARE_OP_EPILOGUE, .quant = TARE_QUANT_WEIGHTED                \
+        .name = op, .infer = tare_xla_conv_infer, .run = run_xla_conv, .prepare = prepare_conv,                        \
+        .release = release_conv, .reference = reference_xla_conv, .run_tiled = tare_run_tiled,                         \
+        .tiling_stage = xla_conv_stage, .flags = TARE_OP_PRODUCT | TARE_OP_PASSES_ROWS | TARE_OP_EPILOGUE,             \
+        .quant = TARE_QUANT_WEIGHTED                                                                                   \
     }
-#define WINDOWS                                                                                                        \
-    "window_strides: Tindices, padding: Tindices, lhs_dilation: Tindices, rhs_dilation: Tindices, "                    \
-    "feature_group_count: Tindices"
-#define NUMBERS "Tindices: {int32, int64}; dimension_numbers: string; precision_config: string"
 
 const struct tare_op tare_ops_xla_conv[] = {
-    CONV_ROW("XlaConv", "lhs: T, rhs: T, " WINDOWS, "output: T", "T: numbertype; " NUMBERS),
-    CONV_ROW("XlaConvV2", "lhs: LhsT, rhs: RhsT, " WINDOWS, "output: preferred_element_type",
-             "LhsT: numbertype; RhsT: numbertype; " NUMBERS
-             "; preferred_element_type: numbertype; batch_group_count: int = 1"),
+    CONV_ROW("XlaConv"),
+    CONV_ROW("XlaConvV2"),
     { 0 },
 };
 #undef CONV_ROW

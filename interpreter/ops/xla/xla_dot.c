@@ -158,18 +158,15 @@ static tare_status reference_xla_dot(struct tare_kernel *kernel) {
     return run_dot_any(kernel, true);
 }
 
-#define DOT_ROW(op, in, out, list)                                                                                     \
+#define DOT_ROW(op)                                                                                                    \
     {                                                                                                                  \
-        .name = op, .inputs = in, .outputs = out, .attrs = list, .infer = infer_xla_dot, .run = run_xla_dot,           \
-        .prepare = prepare_dot, .release = release_dot, .reference = reference_xla_dot,                                \
-        .flags = TARE_OP_PRODUCT | TARE_OP_PASSES_ROWS, .quant = TARE_QUANT_WEIGHTED                                   \
+        .name = op, .infer = infer_xla_dot, .run = run_xla_dot, .prepare = prepare_dot, .release = release_dot,        \
+        .reference = reference_xla_dot, .flags = TARE_OP_PRODUCT | TARE_OP_PASSES_ROWS, .quant = TARE_QUANT_WEIGHTED   \
     }
-#define NUMBERS "dimension_numbers: string; precision_config: string"
 
 const struct tare_op tare_ops_xla_dot[] = {
-    DOT_ROW("XlaDot", "lhs: T, rhs: T", "output: T", "T: numbertype; " NUMBERS),
-    DOT_ROW("XlaDotV2", "lhs: LhsT, rhs: RhsT", "output: preferred_element_type",
-            "LhsT: numbertype; RhsT: numbertype; " NUMBERS "; preferred_element_type: numbertype"),
+    DOT_ROW("XlaDot"),
+    DOT_ROW("XlaDotV2"),
     { 0 },
 };
 #undef DOT_ROW

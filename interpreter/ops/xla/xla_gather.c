@@ -192,13 +192,6 @@ static tare_status run_gather(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_xla_gather[] = {
-    { .name = "XlaGather",
-      .inputs = "operand: T, start_indices: Tindices, slice_sizes: Tindices",
-      .outputs = "output: T",
-      .attrs = "dimension_numbers: string; indices_are_sorted: bool; T: {numbertype, bool}; Tindices: {int32, "
-               "int64}",
-      .infer = infer_gather,
-      .run = run_gather,
-      .flags = TARE_OP_MOVE },
+    { .name = "XlaGather", .infer = infer_gather, .run = run_gather, .flags = TARE_OP_MOVE },
     { 0 },
 };

@@ -210,20 +210,7 @@ static tare_status run_sort(struct tare_kernel *kernel) {
 }
 
 const struct tare_op tare_ops_xla_scatter[] = {
-    { .name = "XlaScatter",
-      .inputs = "operand: T, scatter_indices: Tindices, updates: T",
-      .outputs = "output: T",
-      .attrs = "update_computation: func; dimension_numbers: string; indices_are_sorted: bool; T: {numbertype, bool}; "
-               "Tindices: {int32, int64}",
-      .infer = tare_infer_same,
-      .run = run_scatter,
-      .flags = TARE_OP_CONTROL },
-    { .name = "XlaVariadicSort",
-      .inputs = "inputs: T, dimension: int32",
-      .outputs = "outputs: T",
-      .attrs = "T: list(type) >= 1; comparator: func; is_stable: bool",
-      .infer = infer_sort,
-      .run = run_sort,
-      .flags = TARE_OP_CONTROL },
+    { .name = "XlaScatter", .infer = tare_infer_same, .run = run_scatter, .flags = TARE_OP_CONTROL },
+    { .name = "XlaVariadicSort", .infer = infer_sort, .run = run_sort, .flags = TARE_OP_CONTROL },
     { 0 },
 };

@@ -117,6 +117,17 @@ static size_t compare_attrs(const struct tare_op_def *ours, const struct tare_op
     return bad;
 }
 
+/* Whether the row allows as many values of each attribute as TensorFlow: then it need not be defined again. */
+static bool allows_all(const struct tare_op_def *ours, const struct tare_op_def *theirs) {
+    for (size_t i = 0; i < ours->n_attrs; i++) {
+        const struct tare_attr *mine = ours->attrs[i].allowed;
+        const struct tare_op_attr *their =
+            tare_op_def_find_attr(theirs, ours->attrs[i].name, strlen(ours->attrs[i].name));
+        if (mine && their && (!their->allowed || their->allowed->count != mine->count)) return false;
+    }
+    return true;
+}
+
 static void builtin__rows_agree_with_the_catalogue(void **state) {
     struct tare_opspec_memory memory = { 0 };
     size_t bad = 0, compared = 0;
@@ -134,9 +145,13 @@ static void builtin__rows_agree_with_the_catalogue(void **state) {
         bad += compare_args(row.name, "input", ours->inputs, ours->n_inputs, theirs->inputs, theirs->n_inputs);
         bad += compare_args(row.name, "output", ours->outputs, ours->n_outputs, theirs->outputs, theirs->n_outputs);
         bad += compare_attrs(ours, theirs);
-        if (ours->is_stateful != theirs->is_stateful) {
-            print_error("row %s is %sstateful, TensorFlow's op is%s\n", row.name, ours->is_stateful ? "" : "not ",
-                        theirs->is_stateful ? "" : " not");
+        if (((ours->row->flags ^ row.flags) & TARE_OP_STATEFUL) != 0) {
+            print_error("row %s is %sstateful, TensorFlow's op is%s\n", row.name, row.flags ? "not " : "",
+                        row.flags ? "" : " not");
+            bad++;
+        }
+        if (ours->row->attrs && allows_all(ours, theirs)) {
+            print_error("row %s repeats its entry in the catalogue\n", row.name);
             bad++;
         }
         compared++;
