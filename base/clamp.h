@@ -1,3 +1,4 @@
+/* A value kept within limits. */
 #ifndef TARE_BASE_CLAMP_H
 #define TARE_BASE_CLAMP_H
 

@@ -1,3 +1,4 @@
+/* Pooling of floats with AVX2. */
 #include "interpreter/kernels/pool.h"
 
 #if TARE_KERNELS_X86

@@ -56,10 +56,19 @@ crowded=$(git -C "$TARE_SOURCE_DIR" ls-files '*.c' '*.h' | grep -v '^tests/' | s
 strays=$(git -C "$TARE_SOURCE_DIR" ls-files | grep -v / | grep -vxE '\..*|(CHANGELOG|CONTRIBUTING|README)\.md|CMake(Lists\.txt|Presets\.json)|LICENSE|Dockerfile')
 [ -z "$strays" ] || fail "unexpected files at the top level: $strays"
 
-silent=$(cd "$TARE_SOURCE_DIR" && git ls-files {calib,quant,tpu,convert,eval,workflow,api,cli,datasets}/'*.[ch]' | while read -r file; do
-    [ "$(head -c 2 "$file")" = '/*' ] || echo "$file"
+# A file begins with a comment on its purpose; so may its header instead.
+silent=$(cd "$TARE_SOURCE_DIR" && git ls-files {base,proto,graph,interpreter,calib,quant,tpu,convert,eval,workflow,api,cli,datasets}/'*.[ch]' | while read -r file; do
+    [ "$(head -c 2 "$file")" = '/*' ] || [ "$(head -n 1 "$file")" = "#include \"${file%.c}.h\"" ] || echo "$file"
 done)
 [ -z "$silent" ] || fail "files that do not begin with a comment on their purpose: $silent"
+
+# The files that a page names are there.
+stale=$(cd "$TARE_SOURCE_DIR" && git ls-files '*/README.md' docs/architecture.md | while read -r page; do
+    grep -oE '`[a-z0-9_/]+\.[ch]`' "$page" | tr -d '`' | sort -u | grep -vx module/file.h | while read -r name; do
+        [ -n "$(git ls-files -- "$name" "*/$name" | head -n 1)" ] || echo "$page: $name"
+    done
+done)
+[ -z "$stale" ] || fail "pages name files that do not exist: $stale"
 
 # Numbers are read and printed with a point whatever the locale of the host: base/format.h.
 local_numbers=$(cd "$TARE_SOURCE_DIR" && git ls-files '*.c' | grep -vE '^(tests|bench|examples|python)/|^base/format\.c$' |

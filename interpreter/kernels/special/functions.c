@@ -1,5 +1,5 @@
-#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/kernels/special/functions.h"
+#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/kernels/special/special.h"
 
 #include <complex.h>

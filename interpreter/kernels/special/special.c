@@ -1,5 +1,5 @@
-#include "interpreter/kernels/elementary_double.h"
 #include "interpreter/kernels/special/special.h"
+#include "interpreter/kernels/elementary_double.h"
 
 #include <math.h>
 
