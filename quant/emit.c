@@ -1,6 +1,10 @@
 /* Quantizing and dequantizing in a graph. */
 #include "quant/emit.h"
 
+int tare_quant_integer_dtype(const struct tare_qparams *params) {
+    return params->qmax > 127 ? TARE_DT_INT16 : TARE_DT_INT8;
+}
+
 struct tare_edge tare_emit_quantize(struct tare_emit *emit, struct tare_edge x, const struct tare_qparams *params) {
     const struct tare_edge scale = tare_emit_f32(emit, "quantize/scale", (float)params->scale);
     const struct tare_edge zero = tare_emit_f32(emit, "quantize/zero_point", (float)params->zero_point);
@@ -17,5 +21,5 @@ struct tare_edge tare_emit_quantize_by(struct tare_emit *emit, struct tare_edge 
     y = tare_emit_binary(emit, "Minimum", "quantize/minimum", y,
                          tare_emit_f32(emit, "quantize/qmax", (float)params->qmax));
     y = tare_emit_unary(emit, "Round", "quantize/round", y);
-    return tare_emit_cast(emit, "quantize/cast", y, params->qmax > 127 ? TARE_DT_INT16 : TARE_DT_INT8);
+    return tare_emit_cast(emit, "quantize/cast", y, tare_quant_integer_dtype(params));
 }

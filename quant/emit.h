@@ -5,6 +5,8 @@
 #include "graph/emit.h"
 #include "calib/qparams.h"
 
+/* The integers of a quantized activation: int16 if their greatest is beyond int8. */
+int tare_quant_integer_dtype(const struct tare_qparams *params);
 /* static-quantize: Cast<int8>(Round(Minimum(Maximum(x / scale + zero_point, qmin), qmax))), half to even, all in
  * float32, whatever float x is. */
 struct tare_edge tare_emit_quantize(struct tare_emit *emit, struct tare_edge x, const struct tare_qparams *params);

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "graph/op.h"
+#include "quant/emit.h"
 #include "quant/selection/entries.h"
 #include "base/tensor/number.h"
 
@@ -452,7 +453,7 @@ static double least_input_scale(const struct tare_quant_layer *layer) {
 /* bias-fits: the least scale of a column's weight with which bias / (input scale * weight scale) is not above 2^30
  * (2^46 in the int64 accumulators of 16-bit activations); 0: any. */
 static double least_scale(const struct tare_quant_layer *layer, int64_t column) {
-    const double MOST = layer->left_params.qmax > 127 ? 0x1p46 : 0x1p30;
+    const double MOST = tare_quant_integer_dtype(&layer->left_params) == TARE_DT_INT16 ? 0x1p46 : 0x1p30;
     const double scale = least_input_scale(layer);
     double bias, least;
     if (!layer->setting.method->takes_bias || scale <= 0 || (!layer->bias_value && !layer->bias_real)) return 0;

@@ -1,5 +1,6 @@
 /* Ops that keep the scale of their activation. */
 #include "quant/same_scale.h"
+#include "quant/emit.h"
 #include "quant/fake_quant.h"
 #include "quant/range_cache.h"
 #include "quant/layer_index.h"
@@ -226,10 +227,6 @@ float tare_quantize_number(float value, const struct tare_qparams *params) {
     return tare_round_half_even_f(q);
 }
 
-static int dtype_of(const struct tare_qparams *params) {
-    return params->qmax > 127 ? TARE_DT_INT16 : TARE_DT_INT8;
-}
-
 /* A node with the attributes of `op`, for another dtype. */
 static struct tare_edge emit_same(struct tare_emit *emit, const struct tare_node *op, const struct tare_edge *inputs,
                                   int dtype) {
@@ -246,7 +243,7 @@ static struct tare_edge emit_same(struct tare_emit *emit, const struct tare_node
 
 static struct tare_edge emit_padded(struct tare_emit *emit, const struct tare_node *op, const struct tare_edge *inputs,
                                     const struct tare_qparams *params) {
-    const int dtype = dtype_of(params);
+    const int dtype = tare_quant_integer_dtype(params);
     const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, dtype },
                                             { "Tpaddings", TARE_EMIT_TYPE, tare_edge_dtype(inputs[1]) },
                                             { 0 } };
@@ -261,7 +258,7 @@ static struct tare_edge emit_padded(struct tare_emit *emit, const struct tare_no
 static struct tare_edge emit_clamped(struct tare_emit *emit, const struct tare_node *op, struct tare_edge q,
                                      const struct tare_qparams *params) {
     struct tare_emit own = { .graph = emit->graph, .prefix = op->name, .status = emit->status };
-    const int dtype = dtype_of(params);
+    const int dtype = tare_quant_integer_dtype(params);
     q = tare_emit_binary(&own, "Maximum", "int8", q, tare_emit_number(&own, "zero_point", dtype, params->zero_point));
     if (strcmp(op->op, "Relu6") == 0)
         q = tare_emit_binary(&own, "Minimum", "int8", q,
@@ -275,7 +272,7 @@ static struct tare_edge emit_clamped(struct tare_emit *emit, const struct tare_n
 static struct tare_edge emit_limited(struct tare_emit *emit, const struct tare_node *op, struct tare_edge q,
                                      const struct tare_qparams *params) {
     struct tare_emit own = { .graph = emit->graph, .prefix = op->name, .status = emit->status };
-    const int dtype = dtype_of(params);
+    const int dtype = tare_quant_integer_dtype(params);
     double low, high;
     if (!tare_quant_fake_limits(&low, &high, op)) return q;
     const int32_t least = (int32_t)tare_quantize_number((float)low, params),
@@ -304,7 +301,8 @@ static struct tare_edge emit_rounded(struct tare_emit *emit, struct tare_edge y,
                          tare_emit_f32(emit, "int8/sum_zero_point", (float)out->zero_point));
     y = tare_emit_binary(emit, "Maximum", "int8/maximum", y, tare_emit_f32(emit, "int8/qmin", (float)out->qmin));
     y = tare_emit_binary(emit, "Minimum", "int8/minimum", y, tare_emit_f32(emit, "int8/qmax", (float)out->qmax));
-    return tare_emit_cast(emit, "int8/narrow", tare_emit_unary(emit, "Round", "int8/round", y), dtype_of(out));
+    return tare_emit_cast(emit, "int8/narrow", tare_emit_unary(emit, "Round", "int8/round", y),
+                          tare_quant_integer_dtype(out));
 }
 
 /* Each addend has its own scale; the sum is rounded once. */
@@ -392,7 +390,7 @@ static tare_status through_op(struct tare_quant_work *work, struct tare_emit *em
     case FORWARDS:
         return tare_quant_share_integers(work, real, inputs[real.index], params);
     default:
-        made = emit_same(emit, op, inputs, dtype_of(params));
+        made = emit_same(emit, op, inputs, tare_quant_integer_dtype(params));
         break;
     }
     TARE_TRY(emit->status);

@@ -4,6 +4,7 @@
 #include "base/text_table.h"
 #include "eval/explain.h"
 #include "eval/report/json_text.h"
+#include "quant/emit.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -146,7 +147,8 @@ static json_t *explanation_json(const struct tare_explanation *e) {
     if (!object) return NULL;
     if (e->weight_elements) put_weight_json(object, e);
     if (e->input.scale > 0) {
-        json_object_set_new(object, "activation_bits", json_integer(e->input.qmax > 127 ? 16 : 8));
+        json_object_set_new(object, "activation_bits",
+                            json_integer(tare_quant_integer_dtype(&e->input) == TARE_DT_INT16 ? 16 : 8));
         json_object_set_new(object, "scale", json_real(e->input.scale));
         json_object_set_new(object, "zero_point", json_integer(e->input.zero_point));
     }

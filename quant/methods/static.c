@@ -6,6 +6,7 @@
  * If only static layers use y, y is requantized to int8 directly and never exists as float.
  * 16-bit activations are split into two bytes: their sums are 256 times the sums of the high bytes plus the sums of the
  * low bytes. */
+#include "quant/emit.h"
 #include "quant/layer_index.h"
 #include "quant/range_cache.h"
 #include "quant/same_scale.h"
@@ -322,7 +323,7 @@ static struct tare_edge emit_integer_output(struct tare_emit *emit, struct tare_
     y = tare_emit_binary(emit, "Maximum", "requantize/maximum", y, tare_emit_f32(emit, "requantize/low", low));
     y = tare_emit_binary(emit, "Minimum", "requantize/minimum", y, tare_emit_f32(emit, "requantize/high", high));
     y = tare_emit_unary(emit, "Round", "requantize/round", y);
-    y = tare_emit_cast(emit, "requantize/narrow", y, out->qmax > 127 ? TARE_DT_INT16 : TARE_DT_INT8);
+    y = tare_emit_cast(emit, "requantize/narrow", y, tare_quant_integer_dtype(out));
     return tare_emit_result(emit, &layer->product, y);
 }
 
@@ -365,8 +366,9 @@ static tare_status rewrite_weighted(struct tare_quant_work *work, struct tare_qu
     TARE_TRY(find_factors(&factors, work->arena, layer));
     TARE_TRY(emit_integers(&x, work, &emit, layer, layer->op->inputs[layer->left],
                            layer->entries ? layer->entries->left : NULL, &layer->left_params));
-    sums = layer->left_params.qmax > 127 ? emit_wide_sums(&emit, work->arena, layer, x, &factors)
-                                         : emit_sums(&emit, work, layer, x, &factors);
+    sums = tare_quant_integer_dtype(&layer->left_params) == TARE_DT_INT16
+               ? emit_wide_sums(&emit, work->arena, layer, x, &factors)
+               : emit_sums(&emit, work, layer, x, &factors);
     TARE_TRY(emit.status);
     return replace_output(work, layer, &emit, sums, factors.rounded, factors.count);
 }
