@@ -22,7 +22,6 @@ struct group {
     struct tare_bound_record *records;
     size_t count;
     struct tare_tensor **between; /* by request: outputs of the batchers that it has passed */
-    size_t n_passed;              /* batchers, and their outputs */
     size_t n_outputs_passed;
     struct tare_edge *feeds; /* the record's, then the batchers' outputs */
     /* of the current batcher */

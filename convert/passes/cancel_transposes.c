@@ -121,8 +121,7 @@ struct regions {
     int *of;                    /* region of a candidate: the position of one of its nodes */
     struct tare_node **members; /* candidates, region by region */
     size_t *first;              /* by region: its first member; the region's last is before the next one's first */
-    size_t n_members;
-    int *seen; /* by node position: 1 + the region for which it was counted */
+    int *seen;                  /* by node position: 1 + the region for which it was counted */
 };
 
 static bool is_in(const struct regions *r, const struct tare_node *node, int region) {

@@ -30,7 +30,7 @@ struct tare_op_entry {
     struct tare_opspec_source source;
     tare_op_function shape_function;
     struct tare_plugin_kernel *kernels;
-    size_t n_kernels, kernels_capacity;
+    size_t n_kernels;
     bool has_refs; /* an input is Ref(…) */
     const char *doc;
     const char *kernels_text;
