@@ -99,10 +99,10 @@ static void free_sample(tare_calibrator *c, struct tare_tensor *sample) {
 
 /* Skips the samples that the saved state contains. */
 static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
-                        bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
+                        bool (*wanted)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
     tare_calibrator *c = arg;
     struct tare_tensor *sample;
-    while ((sample = take(c, record)) && expected && !expected(wanted_arg, record))
+    while ((sample = take(c, record)) && wanted && !wanted(wanted_arg, record))
         free_sample(c, sample);
     *end = !sample;
     if (sample) memcpy(inputs, sample, c->n_feeds * sizeof *inputs);
@@ -152,7 +152,7 @@ static tare_status start(tare_calibrator *c, const tare_model *model, const char
     if (!files) return TARE_NO_MEMORY;
     files[0] = c->work.name;
     c->n_feeds = c->signature->n_inputs;
-    c->source = (struct tare_sample_source){ .arg = c, .files = files, .n_files = 1, .expected = -1, .next = next };
+    c->source = (struct tare_sample_source){ .arg = c, .files = files, .n_files = 1, .remaining = -1, .next = next };
     c->work.options.samples = &c->source;
     TARE_TRY(tare_workflow_calibrate_open(&c->calibrating, c->work.prepared, &c->work.options));
     TARE_TRY(tare_public_calibrating_start(&c->calibration, &c->work, &c->calibrating));

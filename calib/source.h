@@ -17,14 +17,14 @@ struct tare_sample_source {
     const char *const *files;
     size_t n_files;
     /* Number of samples to come, -1 if unknown; for progress only. */
-    int64_t expected;
-    /* Returns the next sample whose record is expected, and its record: one tensor for each input of the signature, in
-     * the signature's order (a zeroed tensor is not fed), which the caller resets. `expected(wanted_arg, record)` is
-     * false for records that need not be decoded because they are already done; `expected` may be NULL. Each record is
+    int64_t remaining;
+    /* Returns the next sample whose record is wanted, and its record: one tensor for each input of the signature, in
+     * the signature's order (a zeroed tensor is not fed), which the caller resets. `wanted(wanted_arg, record)` is
+     * false for records that need not be decoded because they are already done; `wanted` may be NULL. Each record is
      * returned at most once. At the end, only *end is set. On failure the caller owns no tensor; *record is where it
      * happened unless `record->number` is -1 (preset by the caller). */
     tare_status (*next)(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
-                        bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg);
+                        bool (*wanted)(void *wanted_arg, const struct tare_record *record), void *wanted_arg);
 };
 
 #endif

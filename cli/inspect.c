@@ -52,7 +52,7 @@ static tare_status check_signature(const struct tare_graph_model *model, const c
 
 static tare_status run(int argc, char *const *argv) {
     struct inspect_options options;
-    struct tare_saved_model_options open = { .without_values = true, .to_look_at = true };
+    struct tare_saved_model_options open = { .without_values = true, .read_only = true };
     struct tare_command_tags tags = { 0 };
     struct tare_graph_model *model = NULL;
     bool done;

@@ -18,7 +18,7 @@ struct tare_saved_model_options {
     /* Keeps only what analysis and reports read of nodes, not the messages of saved_model.pb: such a model takes a
      * fraction of the memory and cannot be exported. Large constants are a splat of their first element, and nodes of
      * functions are not found by name. For commands that only inspect. */
-    bool to_look_at;
+    bool read_only;
     bool keep_modules;                  /* XlaCallModule nodes are not expanded: such a model cannot be run */
     const struct tare_op_registry *ops; /* known ops; must outlive the model. NULL: the built-in ones */
 };

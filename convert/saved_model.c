@@ -150,7 +150,7 @@ tare_status tare_saved_model_load(struct tare_graph_model **out, const char *pat
     tare_status status;
     *out = NULL;
     TARE_TRY(tare_shlo_is_artifact(path) ? load_artifact(out, path, options) : load_folder(out, path, options));
-    if (options && (options->to_look_at || options->keep_modules)) return TARE_OK;
+    if (options && (options->read_only || options->keep_modules)) return TARE_OK;
     status = tare_shlo_expand(*out);
     if (status == TARE_OK) status = tare_model_remove_self_assignments(*out, NULL);
     if (status != TARE_OK) {

@@ -125,13 +125,13 @@ static tare_status check_folder(const struct tare_saved_model *source, const cha
     return status;
 }
 
-static tare_status parse_file(struct tare_saved_model *source, bool to_look_at) {
+static tare_status parse_file(struct tare_saved_model *source, bool read_only) {
     bool found;
     if (tare_file_kind_of(source->path) != TARE_FILE_DIRECTORY) return tare_model_hint(source->path);
     TARE_TRY(check_folder(source, "variables"));
     TARE_TRY(check_folder(source, "assets"));
     TARE_TRY(try_file(source, "saved_model.pb", &found));
-    if (found) return to_look_at ? parse_around_graphs(source) : parse_binary(source);
+    if (found) return read_only ? parse_around_graphs(source) : parse_binary(source);
     TARE_TRY(try_file(source, "saved_model.pbtxt", &found));
     if (found) return parse_text(source);
     TARE_TRY(try_file(source, "saved_model.cpb", &found));
@@ -295,7 +295,7 @@ enum { BY_TAGS = -1 };
 
 static tare_status open_all(struct tare_saved_model *source, const struct tare_saved_model_options *options,
                             int64_t index) {
-    TARE_TRY(parse_file(source, options && options->to_look_at));
+    TARE_TRY(parse_file(source, options && options->read_only));
     if (!source->n_wires) tare_file_unmap(&source->file); /* the messages hold copies */
     if (index == BY_TAGS || (options && options->tags))
         TARE_TRY(choose_meta(source, options));

@@ -44,7 +44,7 @@ struct tare_source {
 
 /* The caller's filter, applied before a record is decoded. */
 struct filter {
-    bool (*expected)(void *arg, const struct tare_record *where);
+    bool (*wanted)(void *arg, const struct tare_record *where);
     void *arg;
 };
 
@@ -204,7 +204,7 @@ static void read_item(struct item *item, struct tare_source *source, const struc
         struct tare_data_record record;
         if (!read_record(&record, item, source)) return;
         if (!is_mine(source, &item->where)) continue;
-        if (!filter || !filter->expected || filter->expected(filter->arg, &item->where)) {
+        if (!filter || !filter->wanted || filter->wanted(filter->arg, &item->where)) {
             decode(item, source, &record);
             return;
         }
@@ -340,7 +340,7 @@ static tare_status take_sample(struct item *item, bool *end, struct tare_source 
             continue;
         }
         source->given++;
-        if (!source->queue || !filter->expected || filter->expected(filter->arg, &item->where)) return TARE_OK;
+        if (!source->queue || !filter->wanted || filter->wanted(filter->arg, &item->where)) return TARE_OK;
         tare_sample_reset(&item->sample);
     }
 }
@@ -356,8 +356,8 @@ static tare_status number_sequence(struct item *item, struct tare_source *source
 }
 
 tare_status tare_source_next(struct tare_sample *out, struct tare_record *where, bool *end, struct tare_source *source,
-                             bool (*expected)(void *arg, const struct tare_record *where), void *arg) {
-    const struct filter filter = { expected, arg };
+                             bool (*wanted)(void *arg, const struct tare_record *where), void *arg) {
+    const struct filter filter = { wanted, arg };
     struct item item;
     tare_status status;
     memset(out, 0, sizeof *out);

@@ -12,7 +12,7 @@ struct tare_source;
 typedef tare_status (*tare_sample_decoder)(void *arg, struct tare_sample *out, const void *data, size_t size);
 
 struct tare_source_options {
-    int64_t limit; /* maximum number of samples, including records that `expected` refuses but not bad ones; 0: all */
+    int64_t limit; /* maximum number of samples, including records that `wanted` refuses but not bad ones; 0: all */
     int64_t shard, shards; /* returns record i of the data set if i mod shards == shard; shards 0: all */
     bool other_shards;     /* returns the records that are not in the shard instead */
     /* Chooses records of the data set before any filter; called on the thread that reads. NULL: all. */
@@ -53,10 +53,10 @@ tare_status tare_source_new(struct tare_source **out, const char *const *paths, 
 /* Stops prefetching and frees the source. No-op if NULL. */
 void tare_source_free(struct tare_source *source);
 /* Returns the next sample, which the caller resets; after the last one, sets only *end. TARE_INVALID_ARGUMENT if the
- * data has no records. `expected` (NULL: all) filters records; it is called on the calling thread and, without
+ * data has no records. `wanted` (NULL: all) filters records; it is called on the calling thread and, without
  * prefetch, before decoding. Errors name file, record and byte. After a failure the source can only be freed. */
 tare_status tare_source_next(struct tare_sample *out, struct tare_record *where, bool *end, struct tare_source *source,
-                             bool (*expected)(void *arg, const struct tare_record *where), void *arg) TARE_WARN_UNUSED;
+                             bool (*wanted)(void *arg, const struct tare_record *where), void *arg) TARE_WARN_UNUSED;
 const char *const *tare_source_files(const struct tare_source *source, size_t *count);
 /* Rejects a sample returned by `next`. The caller has set the error text (without file and record) and passes `status`.
  * The sample counts as a bad record: returns TARE_OK if it may be skipped (the text is recorded and cleared), otherwise

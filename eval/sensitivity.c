@@ -38,7 +38,7 @@ struct choice {
     size_t at;
 };
 
-static bool expected(void *arg, const struct tare_graph *graph, const struct tare_node *op) {
+static bool chosen(void *arg, const struct tare_graph *graph, const struct tare_node *op) {
     const struct choice *choice = arg;
     for (size_t i = 0; i < choice->count; i++) {
         if (strcmp(choice->layers[i].node, op->name) != 0 || strcmp(choice->layers[i].function, graph->name) != 0)
@@ -63,7 +63,7 @@ static tare_status make(struct tare_graph_model **out, struct measuring *m, stru
     struct tare_variant variant = *m->task->variant;
     struct tare_quant_report ignored;
     if (choice->how != ALL) {
-        variant.plan.accepts = expected;
+        variant.plan.accepts = chosen;
         variant.plan.accepts_arg = choice;
     }
     return tare_variant_source_make(out, report ? report : &ignored, arena, m->evaluation.source, &variant,

@@ -24,7 +24,7 @@ struct tare_bf16_job {
     bool lists;     /* elements of TensorLists become bfloat16 */
     size_t n_nodes; /* nodes that were there before the pass: the arrays below are of these */
     enum tare_bf16_choice *choices;
-    int **expected; /* dtypes that each input must have, by node position */
+    int **wanted_dtypes; /* that each input must have, by node position */
     size_t changes;
 };
 

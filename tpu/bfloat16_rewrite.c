@@ -53,7 +53,7 @@ static tare_status convert_node(struct tare_bf16_job *job, struct tare_node *nod
     }
     job->changes++;
     TARE_TRY(tare_node_resolve(node));
-    return input_dtypes(&job->expected[node->position], job, node);
+    return input_dtypes(&job->wanted_dtypes[node->position], job, node);
 }
 
 /* ---- calls ---- */
@@ -77,7 +77,7 @@ static tare_status first_function(void *arg, const struct tare_node *node, struc
 static tare_status convert_call(struct tare_bf16_job *job, struct tare_node *node) {
     struct tare_graph *callee = NULL;
     TARE_TRY(tare_node_each_function(node, first_function, &callee));
-    if (!callee) return input_dtypes(&job->expected[node->position], job, node);
+    if (!callee) return input_dtypes(&job->wanted_dtypes[node->position], job, node);
     if (node->def) {
         if (tare_node_is(node, "While") || tare_node_is(node, "StatelessWhile"))
             TARE_TRY(set_loop_types(job, node, callee));
@@ -85,7 +85,7 @@ static tare_status convert_call(struct tare_bf16_job *job, struct tare_node *nod
             TARE_TRY(tare_call_set_types(node, callee));
     }
     TARE_TRY(tare_node_resolve(node));
-    return input_dtypes(&job->expected[node->position], job, node);
+    return input_dtypes(&job->wanted_dtypes[node->position], job, node);
 }
 
 /* ---- flexible nodes ----
@@ -112,7 +112,8 @@ static bool is_flexible(const struct tare_bf16_job *job, const struct tare_node 
 }
 
 static bool expects_float(const struct tare_bf16_job *job, const struct tare_node *user, size_t input) {
-    return job->choices[user->position] != TARE_BF16_CONST && job->expected[user->position][input] == TARE_DT_FLOAT;
+    return job->choices[user->position] != TARE_BF16_CONST &&
+           job->wanted_dtypes[user->position][input] == TARE_DT_FLOAT;
 }
 
 /* Casts accept any dtype. */
@@ -172,7 +173,7 @@ static tare_status settle_flexible(struct tare_bf16_job *job) {
     find_ready(&nodes, job);
     while (nodes.depth) {
         struct tare_node *node = nodes.stack[--nodes.depth];
-        const int *before = job->expected[node->position];
+        const int *before = job->wanted_dtypes[node->position];
         job->choices[node->position] = TARE_BF16_CONVERT;
         TARE_TRY(convert_node(job, node));
         update_neighbours(&nodes, job, node, before);
@@ -306,7 +307,7 @@ static tare_status cast_inputs(struct tare_bf16_job *job, struct tare_map *casts
         int got = tare_edge_dtype(node->inputs[k]);
         if (!tare_node_is(node, "Cast")) {
             struct tare_edge input = node->inputs[k];
-            TARE_TRY(convert_edge(&input, job, casts, tare_dtype_base(job->expected[node->position][k])));
+            TARE_TRY(convert_edge(&input, job, casts, tare_dtype_base(job->wanted_dtypes[node->position][k])));
             tare_node_set_input(node, k, input);
         } else if (got == TARE_DT_BFLOAT16 && tare_node_type(node, "SrcT", 0) == TARE_DT_FLOAT) {
             TARE_TRY(tare_node_set_type(node, "SrcT", got));
@@ -388,8 +389,8 @@ static tare_status sweep(struct tare_bf16_job *job) {
 }
 
 tare_status tare_bf16_rewrite(struct tare_bf16_job *job) {
-    job->expected = TARE_NEW_ARRAY(job->arena, int *, job->n_nodes + 1);
-    if (!job->expected) return TARE_NO_MEMORY;
+    job->wanted_dtypes = TARE_NEW_ARRAY(job->arena, int *, job->n_nodes + 1);
+    if (!job->wanted_dtypes) return TARE_NO_MEMORY;
     for (size_t i = 0; i < job->n_nodes; i++) {
         struct tare_node *node = job->graph->nodes[i];
         if (node->dead) continue;
@@ -398,7 +399,7 @@ tare_status tare_bf16_rewrite(struct tare_bf16_job *job) {
         else if (job->choices[i] == TARE_BF16_CALL)
             TARE_TRY(convert_call(job, node));
         else
-            TARE_TRY(input_dtypes(&job->expected[i], job, node));
+            TARE_TRY(input_dtypes(&job->wanted_dtypes[i], job, node));
     }
     TARE_TRY(settle_flexible(job));
     TARE_TRY(cast_neighbours(job));

@@ -15,7 +15,7 @@ struct slot {
     struct tare_edge edge; /* its bytes are the slot's key */
     struct slot *parent;   /* itself: the representative of its class */
     bool refused;          /* of the class: some node needs float32, or writes */
-    bool expected;         /* of the class: some node reads it, and casts */
+    bool narrowed;         /* of the class: some node reads it, and casts */
     bool holds;            /* of the class: it contains a variable */
     struct slot *next;
 };
@@ -69,7 +69,7 @@ static void join_slots(struct slot *a, struct slot *b) {
     if (a == b) return;
     b->parent = a;
     a->refused |= b->refused;
-    a->expected |= b->expected;
+    a->narrowed |= b->narrowed;
     a->holds |= b->holds;
 }
 
@@ -184,7 +184,7 @@ static tare_status sort_node(struct sorter *s, struct tare_node *node, const enu
         if (!is_read(node) || k != 0 || uses[node->position] == KEPT || tare_bf16_is_filtered(s->options, node->op))
             slot->refused = true;
         else
-            slot->expected |= uses[node->position] == NARROWED;
+            slot->narrowed |= uses[node->position] == NARROWED;
     }
     return is_read(node) ? TARE_OK : refuse_results(s, node);
 }
@@ -272,7 +272,7 @@ static tare_status sort(struct sorter *s, const struct tare_bf16_job *jobs, size
 static bool changes(struct sorter *s, struct tare_edge handle) {
     struct slot *slot = slot_of(s, handle);
     if (slot) slot = class_of(slot);
-    return slot && slot->holds && slot->expected && !slot->refused;
+    return slot && slot->holds && slot->narrowed && !slot->refused;
 }
 
 /* Rounded values stay in memory up to a bound; beyond it, unnamed files store them until they are written. */

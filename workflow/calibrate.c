@@ -40,7 +40,7 @@ static tare_status list_wanted(struct tare_calibrate_job *c) {
         TARE_TRY(tare_quant_observed_edges(&list, &c->arena, c->model));
     }
     if (list.count > 1) qsort(list.edges, list.count, sizeof *list.edges, compare_edges);
-    c->expected = list.edges;
+    c->wanted = list.edges;
     c->n_wanted = list.count;
     c->counters = list.counters;
     c->n_counters = list.n_counters;
@@ -50,7 +50,7 @@ static tare_status list_wanted(struct tare_calibrate_job *c) {
 static bool wants_quantizable(void *arg, const struct tare_node *node, size_t output) {
     const struct tare_calibrate_job *c = arg;
     const struct tare_edge edge = { .node = (struct tare_node *)(uintptr_t)node, .index = (int)output };
-    return c->n_wanted && bsearch(&edge, c->expected, c->n_wanted, sizeof edge, compare_edges);
+    return c->n_wanted && bsearch(&edge, c->wanted, c->n_wanted, sizeof edge, compare_edges);
 }
 
 /* Nodes that were added to call a function are not part of the model. */

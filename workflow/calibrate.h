@@ -60,7 +60,7 @@ struct tare_calibrate_job {
     struct tare_data_groups groups;
     struct tare_sampling *drawn; /* by group; NULL: every record */
     struct tare_arena arena;
-    struct tare_edge *expected; /* sorted; tensors that quantization needs */
+    struct tare_edge *wanted; /* sorted; tensors that quantization needs */
     size_t n_wanted;
     const struct tare_quant_counter *counters; /* of tensors with statistics by entry (quant/rewrite.h) */
     size_t n_counters;

@@ -121,7 +121,7 @@ static tare_status load_given(struct tare_graph_model **out, const char *path,
 }
 
 tare_status tare_workflow_compare_check_given(struct tare_compare_job *c) {
-    const struct tare_saved_model_options look = { .ops = c->task->ops, .without_values = true, .to_look_at = true };
+    const struct tare_saved_model_options look = { .ops = c->task->ops, .without_values = true, .read_only = true };
     const struct tare_option_list *with = &c->options->with;
     const struct tare_signature *reference;
     struct tare_graph_model *model, *other;

@@ -5,12 +5,12 @@
 #include <string.h>
 
 static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
-                        bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
+                        bool (*wanted)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
     const struct tare_sample_feed *feed = arg;
     for (;;) {
         struct tare_sample sample;
         struct tare_record where;
-        TARE_TRY(tare_source_next(&sample, &where, end, feed->records, expected, wanted_arg));
+        TARE_TRY(tare_source_next(&sample, &where, end, feed->records, wanted, wanted_arg));
         if (*end) return TARE_OK;
         *record = where;
         tare_status status = tare_bind_record(inputs, feed->signature, &sample, feed->feedback);
@@ -27,7 +27,7 @@ tare_status tare_sample_feed_open(struct tare_sample_feed *out, const struct tar
     *out = (struct tare_sample_feed){ .signature = signature, .feedback = feedback };
     if (feedback) reading.sequence = feedback->sequence;
     TARE_TRY(tare_source_new(&out->records, paths, n_paths, &reading));
-    out->source = (struct tare_sample_source){ .arg = out, .expected = -1, .next = next };
+    out->source = (struct tare_sample_source){ .arg = out, .remaining = -1, .next = next };
     out->source.files = tare_source_files(out->records, &out->source.n_files);
     return TARE_OK;
 }

@@ -254,7 +254,7 @@ static tare_status print_survey(const struct tare_survey *survey, bool json) {
 /* Appends a draft for the inputs of a signature of the model. */
 static tare_status draft_for_model(struct tare_strbuf *text, const struct tare_survey *survey, const char *path,
                                    const char *key) {
-    const struct tare_saved_model_options look = { .without_values = true, .to_look_at = true };
+    const struct tare_saved_model_options look = { .without_values = true, .read_only = true };
     const struct tare_log log = tare_command_log(true);
     const struct tare_signature *signature;
     struct tare_spec_draft_input *inputs = NULL;

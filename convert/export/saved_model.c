@@ -256,7 +256,7 @@ done:
 
 /* Only models that open are copied: every MetaGraph is imported once. */
 static tare_status open_each(const char *path) {
-    const struct tare_saved_model_options open = { .to_look_at = true, .without_values = true };
+    const struct tare_saved_model_options open = { .read_only = true, .without_values = true };
     size_t count = 1;
     for (size_t i = 0; i < count; i++) {
         struct tare_saved_model *source;

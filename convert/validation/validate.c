@@ -221,7 +221,7 @@ static tare_status open_and_check(struct tare_faults *faults, size_t *n_metas, c
     struct tare_saved_model_options open = options ? *options : (struct tare_saved_model_options){ 0 };
     int64_t version;
     tare_status status;
-    open.without_values = open.to_look_at = true;
+    open.without_values = open.read_only = true;
     TARE_TRY(tare_source_open_nth(&v.source, path, &open, index));
     *n_metas = v.source->message->n_meta_graphs;
     version = v.source->message->saved_model_schema_version;

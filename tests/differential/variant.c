@@ -65,11 +65,11 @@ struct examples {
 };
 
 static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
-                        bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
+                        bool (*wanted)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
     struct examples *examples = arg;
     for (; examples->at < CALIBRATED; examples->at++) {
         const struct tare_record here = { .number = examples->at, .index = examples->at };
-        if (!expected(wanted_arg, &here)) continue;
+        if (!wanted(wanted_arg, &here)) continue;
         *record = here;
         inputs[0] = variant_examples(&examples->shape, examples->seed + (uint64_t)examples->at++);
         return TARE_OK;
@@ -84,7 +84,7 @@ static struct tare_calibration *calibrate(const struct tare_graph_model *model, 
     struct examples examples = { .shape = *shape, .seed = seed };
     examples.shape.dims[0] = 1;
     const struct tare_sample_source source = {
-        .arg = &examples, .files = files, .n_files = 1, .expected = CALIBRATED, .next = next
+        .arg = &examples, .files = files, .n_files = 1, .remaining = CALIBRATED, .next = next
     };
     const struct tare_calibrate_options options = { .threads = 1, .batch = 1, .samples = &source };
     struct tare_calibration *calibration;

@@ -42,7 +42,7 @@ static enum fuzz_depth load(const struct tare_saved_model_options *options) {
 
 /* A SavedModel without a checkpoint that consists of this file, or is refused with it. */
 static enum fuzz_depth read_model(const char *file, const uint8_t *data, size_t size) {
-    static const struct tare_saved_model_options look = { .without_values = true, .to_look_at = true };
+    static const struct tare_saved_model_options look = { .without_values = true, .read_only = true };
     static const char *const names[] = { "model/saved_model.pb", "model/saved_model.pbtxt", "model/saved_model.cpb" };
     struct tare_faults faults = { 0 };
     enum fuzz_depth depth;

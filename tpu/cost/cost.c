@@ -212,7 +212,7 @@ static tare_status end_counted(struct counter *counter, struct counted *c) {
 /* ---- graphs ---- */
 
 static tare_status count_graph(struct counter *counter, struct tare_cost_share *where, const struct tare_graph *graph,
-                               struct tare_shape *arg_shapes, const bool *expected);
+                               struct tare_shape *arg_shapes, const bool *needed);
 
 static bool is_on_tpu(const struct tare_cost_share *where, const struct tare_graph *graph) {
     return where && where->graph == graph;
@@ -319,7 +319,7 @@ static tare_status infer_graph(struct tare_shape ***shapes, const struct counter
 }
 
 static tare_status count_graph(struct counter *counter, struct tare_cost_share *where, const struct tare_graph *graph,
-                               struct tare_shape *arg_shapes, const bool *expected) {
+                               struct tare_shape *arg_shapes, const bool *needed) {
     struct tare_shape **shapes;
     struct tare_call_site site;
     if (++counter->depth > TARE_MOST_NESTED_CALLS) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
@@ -330,7 +330,7 @@ static tare_status count_graph(struct counter *counter, struct tare_cost_share *
     }
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
-        if (node->dead || tare_tpu_op_is_free(node->op) || (expected && !expected[i])) continue;
+        if (node->dead || tare_tpu_op_is_free(node->op) || (needed && !needed[i])) continue;
         TARE_TRY(tare_call_site(&site, counter->arena, node));
         if (site.kind == TARE_CALL_NONE)
             TARE_TRY(count_node(counter, where, node, shapes, arg_shapes));

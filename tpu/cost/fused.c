@@ -44,7 +44,7 @@ struct fused_graph {
     struct tare_shape **shapes;
     struct tare_node **order;
     size_t n_order;
-    bool *expected, *constant;       /* a result needs it; it is computed of constants alone */
+    bool *needed, *constant;         /* a result needs it; it is computed of constants alone */
     const struct tare_node **leader; /* the first op of its group */
     bool **written;                  /* by output */
     struct group *groups;            /* at their leaders */
@@ -98,16 +98,16 @@ static tare_status want(struct fused_graph *g, const struct tare_signature *sign
     if (!stack) return TARE_NO_MEMORY;
     for (size_t i = 0; i < n_roots; i++) {
         struct tare_node *node = signature ? signature->outputs[i].edge.node : g->graph->returns[i].edge.node;
-        if (!node || tare_node_is_arg(node) || g->expected[node->position]) continue;
-        g->expected[node->position] = true;
+        if (!node || tare_node_is_arg(node) || g->needed[node->position]) continue;
+        g->needed[node->position] = true;
         stack[depth++] = node;
     }
     while (depth) {
         const struct tare_node *node = stack[--depth];
         for (size_t i = 0; i < node->n_inputs; i++) {
             struct tare_node *before = node->inputs[i].node;
-            if (tare_node_is_arg(before) || g->expected[before->position]) continue;
-            g->expected[before->position] = true;
+            if (tare_node_is_arg(before) || g->needed[before->position]) continue;
+            g->needed[before->position] = true;
             stack[depth++] = before;
         }
     }
@@ -338,7 +338,7 @@ static tare_status count_nodes(struct fused_graph *g) {
     for (size_t o = 0; o < g->n_order; o++) {
         const struct tare_node *node = g->order[o];
         struct tare_call_site site;
-        if (!g->expected[node->position] || g->constant[node->position] || tare_tpu_op_is_free(node->op)) continue;
+        if (!g->needed[node->position] || g->constant[node->position] || tare_tpu_op_is_free(node->op)) continue;
         TARE_TRY(tare_call_site(&site, g->f->arena, node));
         if (site.kind != TARE_CALL_NONE) TARE_TRY(add_callees(g, node, &site));
         TARE_TRY(count_work(g, node, group_of(g, node)));
@@ -403,12 +403,12 @@ static tare_status set_up(struct fused_graph *g) {
     TARE_TRY(tare_graph_order(&g->order, arena, g->graph));
     while (g->n_order < g->graph->n_nodes && g->order[g->n_order])
         g->n_order++;
-    g->expected = TARE_NEW_ARRAY(arena, bool, n);
+    g->needed = TARE_NEW_ARRAY(arena, bool, n);
     g->constant = TARE_NEW_ARRAY(arena, bool, n);
     g->leader = TARE_NEW_ARRAY(arena, const struct tare_node *, n);
     g->written = TARE_NEW_ARRAY(arena, bool *, n);
     g->groups = TARE_NEW_ARRAY(arena, struct group, n);
-    if (!g->expected || !g->constant || !g->leader || !g->written || !g->groups) return TARE_NO_MEMORY;
+    if (!g->needed || !g->constant || !g->leader || !g->written || !g->groups) return TARE_NO_MEMORY;
     for (size_t i = 0; i < g->graph->n_nodes; i++) {
         g->written[i] = TARE_NEW_ARRAY(arena, bool, g->graph->nodes[i]->n_outputs + 1);
         if (!g->written[i]) return TARE_NO_MEMORY;

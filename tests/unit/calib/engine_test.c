@@ -38,13 +38,13 @@ static tare_status make_sample(struct tare_tensor *out, const struct memory_sour
 }
 
 static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
-                        bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
+                        bool (*wanted)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
     struct memory_source *source = arg;
     for (; source->at < RECORDS; source->at++) {
         int64_t index = source->at;
         struct tare_record here = { .file = (int32_t)(index / PER_FILE), .number = index % PER_FILE, .index = index };
         if (source->shards > 0 && index % source->shards != source->shard) continue;
-        if (!expected(wanted_arg, &here)) continue;
+        if (!wanted(wanted_arg, &here)) continue;
         *record = here;
         source->at++;
         source->decoded++;
@@ -63,7 +63,7 @@ static struct memory_source all_records(void) {
 
 static struct tare_sample_source source_of(struct memory_source *memory) {
     return (struct tare_sample_source){
-        .arg = memory, .files = file_names, .n_files = FILES, .expected = -1, .next = next
+        .arg = memory, .files = file_names, .n_files = FILES, .remaining = -1, .next = next
     };
 }
 
