@@ -57,17 +57,16 @@ strays=$(git -C "$TARE_SOURCE_DIR" ls-files | grep -v / | grep -vxE '\..*|(CHANG
 [ -z "$strays" ] || fail "unexpected files at the top level: $strays"
 
 # A file begins with a comment on its purpose; so may its header instead.
-silent=$(cd "$TARE_SOURCE_DIR" && git ls-files {base,proto,graph,interpreter,calib,quant,tpu,convert,eval,workflow,api,cli,datasets}/'*.[ch]' | while read -r file; do
-    [ "$(head -c 2 "$file")" = '/*' ] || [ "$(head -n 1 "$file")" = "#include \"${file%.c}.h\"" ] || echo "$file"
-done)
+silent=$(cd "$TARE_SOURCE_DIR" && git ls-files {base,proto,graph,interpreter,calib,quant,tpu,convert,eval,workflow,api,cli,datasets}/'*.[ch]' |
+    xargs awk 'FNR == 1 { header = FILENAME; sub(/c$/, "h", header) }
+               FNR == 1 && !/^\/\*/ && $0 != "#include \"" header "\"" { print FILENAME }')
 [ -z "$silent" ] || fail "files that do not begin with a comment on their purpose: $silent"
 
 # The files that a page names are there.
-stale=$(cd "$TARE_SOURCE_DIR" && git ls-files '*/README.md' docs/architecture.md | while read -r page; do
-    grep -oE '`[a-z0-9_/]+\.[ch]`' "$page" | tr -d '`' | sort -u | grep -vx module/file.h | while read -r name; do
-        [ -n "$(git ls-files -- "$name" "*/$name" | head -n 1)" ] || echo "$page: $name"
-    done
-done)
+stale=$(cd "$TARE_SOURCE_DIR" && { git ls-files && git ls-files '*/README.md' docs/architecture.md |
+    xargs grep -oE '`[a-z0-9_/]+\.[ch]`' | tr -d '`'; } | awk -F: '
+    NF == 1 { path = $1; there[path]; while (sub(/^[^\/]*\//, "", path)) there[path]; next }
+    $2 != "module/file.h" && !($2 in there) { print }')
 [ -z "$stale" ] || fail "pages name files that do not exist: $stale"
 
 # Numbers are read and printed with a point whatever the locale of the host: base/format.h.
