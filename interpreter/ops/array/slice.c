@@ -191,7 +191,6 @@ static tare_status run_slice_gradient(struct tare_kernel *kernel) {
     return put_slice(&kernel->outputs[0], &strided, &kernel->inputs[4]);
 }
 
-
 const struct tare_op tare_ops_slice[] = {
     { .name = "Slice",
       .infer = infer_slice,

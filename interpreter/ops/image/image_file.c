@@ -249,7 +249,6 @@ static tare_status run_encode(struct tare_kernel *kernel) {
     return status;
 }
 
-
 const struct tare_op tare_ops_image_file[] = {
     { .name = "DecodeAndCropJpeg", .infer = infer_decode, .run = run_crop },
     { .name = "DecodeBmp", .infer = infer_decode, .run = run_decode },

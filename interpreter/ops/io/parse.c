@@ -393,7 +393,6 @@ static tare_status infer_parse(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-
 const struct tare_op tare_ops_parse[] = {
     { .name = "ParseExample", .infer = infer_parse, .run = run_parse },
     { .name = "ParseExampleV2", .infer = infer_parse, .run = run_parse },

@@ -180,7 +180,6 @@ static tare_status run_transcode(struct tare_kernel *kernel) {
     return tare_text_map(kernel, map_transcode, &policy);
 }
 
-
 const struct tare_op tare_ops_unicode[] = {
     { .name = "UnicodeDecode", .infer = infer_decode, .run = run_decode },
     { .name = "UnicodeDecodeWithOffsets", .infer = infer_decode, .run = run_decode },
