@@ -22,6 +22,7 @@ FEATURES = [
     ('prefix cache, sets of models (removed)', r'run one by one'),
     ('Shardy\'s manual computations on simulated devices (removed)', r'modules run on one device'),
     ('ops of training and of quantize_graph, LAPACK of 4 × 4 (removed)', r'^ops: no |^linalg: LAPACK computes small'),
+    ('definitions of ops that the catalogue has (removed)', r'an op is defined once'),
     ('kernels and steps that gained nothing (removed)', r'dynamically run once|have no kernel of their own|steps that pass on a value|'
      r'multiply all of their padding|no form in integers'),
     ('option tables of two lines', r'an option is two lines'),
