@@ -408,6 +408,7 @@ tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct ta
         for (size_t kind = 0; kind < sizeof ops / sizeof *ops; kind++)
             if (strcmp(order[i]->op, ops[kind].op) == 0)
                 TARE_TRY(add_layer(list, arena, order[i], shapes, bindings, kind));
+    if (list->count == first) return TARE_OK; /* there may be no array */
     drop_stacks(list, first);
     tare_quant_find_loop(list->layers + first, list->count - first);
     return TARE_OK;
