@@ -17,8 +17,8 @@ import tare
 CLUSTER = ROOT / "examples" / "cluster"
 
 
-# A local Ray of one test: it reports nothing, writes no token to the home folder, and may start slowly.
-RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "600"}
+# A local Ray of one test reports nothing and writes no token to the home folder.
+RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
 
 
 def environment(**more):
