@@ -93,7 +93,7 @@ def attribute(op, text):
         sys.exit('%s: attribute %r' % (op, text))
     name, kind, allowed, is_list = match[1], match[3], match[5], bool(match[2])
     if allowed:
-        items = [x.strip() for x in re.split(r'[|,]', allowed[1:-1])]
+        items = list(dict.fromkeys(x.strip() for x in re.split(r'[|,]', allowed[1:-1])))  # the table repeats some
         texts = kind == 'string' or items[0][:1] in '\'"'
         written = '{%s}' % ', '.join(("'%s'" % x.strip('\'"')) if texts else dtype(x) for x in items)
         kind = 'string' if texts else 'type'

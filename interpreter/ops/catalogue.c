@@ -3976,7 +3976,7 @@ const struct tare_catalogue_entry tare_catalogue[] = {
     { "Mod",
       "x: T, y: T",
       "z: T",
-      "T: {int32, int64, half, half, bfloat16, float, double}",
+      "T: {int32, int64, half, bfloat16, float, double}",
       false },
     { "ModelDataset",
       "input_dataset: variant",
@@ -5480,8 +5480,8 @@ const struct tare_catalogue_entry tare_catalogue[] = {
     { "ResizeBilinear",
       "images: T, size: int32",
       "resized_images: float",
-      "T: {int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double, bfloat16}; "
-      "align_corners: bool = false; half_pixel_centers: bool = false",
+      "T: {int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double}; align_corners: bool = false; "
+      "half_pixel_centers: bool = false",
       false },
     { "ResizeBilinearGrad",
       "grads: float, original_image: T",

@@ -172,6 +172,37 @@ static void builtin__catalogue_entries_have_no_row(void **state) {
     assert_null(tare_ops_find(tare_ops_builtin(), "NoSuchOp"));
 }
 
+static bool repeats_an_item(const struct tare_attr *allowed) {
+    for (size_t i = 0; i < allowed->count; i++)
+        for (size_t k = 0; k < i; k++) {
+            const union tare_attr_item *a = &allowed->items[i], *b = &allowed->items[k];
+            if (allowed->kind == TARE_ATTR_STRING ? a->s.size == b->s.size && !memcmp(a->s.data, b->s.data, a->s.size)
+                                                  : a->type == b->type)
+                return true;
+        }
+    return false;
+}
+
+static void builtin__attributes_allow_each_value_once(void **state) {
+    const struct tare_op_def *const *all;
+    struct tare_arena arena = { 0 };
+    size_t count, bad = 0, seen = 0;
+    (void)state;
+    assert_int_equal(tare_ops_list_all(&all, &count, &arena, tare_ops_builtin()), TARE_OK);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < all[i]->n_attrs; k++) {
+            const struct tare_op_attr *attr = &all[i]->attrs[k];
+            if (!attr->allowed) continue;
+            seen++;
+            if (!repeats_an_item(attr->allowed)) continue;
+            print_error("attr '%s' of %s allows a value twice\n", attr->name, all[i]->name);
+            bad++;
+        }
+    tare_arena_free(&arena);
+    assert_true(seen > 500);
+    assert_int_equal(bad, 0);
+}
+
 static void builtin__infinite_defaults_are_infinite(void **state) {
     const struct tare_op_def *def = tare_ops_find(tare_ops_builtin(), "DebugNumericSummary");
     const struct tare_op_attr *attr;
@@ -229,6 +260,7 @@ int main(void) {
         cmocka_unit_test(builtin__rows_have_inference_and_kernel),
         cmocka_unit_test(builtin__rows_agree_with_the_catalogue),
         cmocka_unit_test(builtin__catalogue_entries_have_no_row),
+        cmocka_unit_test(builtin__attributes_allow_each_value_once),
         cmocka_unit_test(builtin__infinite_defaults_are_infinite),
         cmocka_unit_test(own_registry__hides_and_extends_its_parent),
     };
