@@ -255,12 +255,17 @@ def is_python(value: Any) -> bool:
     return not (isinstance(value, np.ndarray) or hasattr(value, "__array__") or hasattr(value, "__array_interface__"))
 
 
-def _foreign(value: Any) -> "np.ndarray[Any, Any]":
+def _foreign(value: Any, expected: int, name: str) -> "np.ndarray[Any, Any]":
     """An array of another library. Tensors of torch may need gradients, be on a device, or be bfloat16, which NumPy lacks."""
     if not hasattr(value, "detach"):
         return np.asarray(value)
     value = value.detach().cpu()
     if str(value.dtype) == "torch.bfloat16":
+        if expected in DTYPES and expected != BFLOAT16:
+            wanted = _native.element_name(expected)
+            raise DTypeError(
+                f"input {name}: expected {wanted}, got torch.bfloat16 (convert it with .to(torch.{DTYPES[expected]}))", Status.TYPE
+            )
         return _as_bfloat16(np.asarray(value.view(sys.modules["torch"].int16)).view(np.uint16))
     return np.asarray(value)
 
@@ -276,7 +281,7 @@ def prepare(value: Any, expected: int = 0, name: str = "") -> "np.ndarray[Any, A
     elif is_python(value):
         array = _from_python(value, expected, name)
     else:
-        array = _foreign(value)
+        array = _foreign(value, expected, name)
     if array.dtype not in _NUMBERS:
         array = _known(array)
     if array.flags.c_contiguous:

@@ -27,8 +27,8 @@ def is_frame(value: Any) -> bool:
 
 
 def is_array(value: Any) -> bool:
-    """Whether the value has a dtype and a shape: arrays of NumPy, tensors of TensorFlow and torch, columns of pandas."""
-    return not is_python(value) and not is_frame(value)
+    """Whether the value has a dtype and a shape: arrays of NumPy, tensors of TensorFlow and torch, columns of pandas, memoryviews."""
+    return isinstance(value, memoryview) or not (is_python(value) or is_frame(value))
 
 
 def _several(value: Any) -> bool:

@@ -279,6 +279,16 @@ class Forms(unittest.TestCase):
             found = list(records_of(data, scalar))
             self.assertEqual([(r["x"].tolist(), r["rate"].tolist()) for r in found], [([[1, 2]], 0.5), ([[3, 4]], 0.5)])
 
+    def test_of_memoryviews(self):
+        X = np.float32(np.arange(12).reshape(3, 4))
+        spec = {"x": tare.TensorSpec("x", "float32", (None, 4), 1)}
+        wide = np.zeros((3, 8), np.float32)
+        wide[:, ::2] = X
+        for data in (memoryview(X), memoryview(wide[:, ::2]), (memoryview(X), np.arange(3)), {"x": memoryview(X)}, map(memoryview, X)):
+            self.assertEqual([r["x"].tolist() for r in records_of(data, spec)], [[row] for row in X.tolist()])
+        with self.assertRaisesRegex(tare.DTypeError, "array x: expected float32, got complex128"):
+            list(records_of(memoryview(X.astype(complex)), spec))
+
     def test_batches_of_dependent_rows_are_records(self):
         clouds = [np.float32(np.arange(3 * n).reshape(n, 3)) for n in (4, 6)]
         spec = {"points": tare.TensorSpec("points", "float32", (None, 3), 1)}
@@ -329,7 +339,7 @@ class Batches(Case):
     def test_run_takes_the_same_forms(self):
         X, Y = evaluation_part()
         expected = self.model.run(X)["probabilities"]
-        for data in (X[..., 0], {"image": X[..., 0]}, iter([X[:6], X[6:]]), tf_data((X, Y), 4), loader(X, Y, batch=4), py_dataset((X, Y), 3), list(X)):
+        for data in (X[..., 0], memoryview(X), {"image": X[..., 0]}, iter([X[:6], X[6:]]), tf_data((X, Y), 4), loader(X, Y, batch=4), py_dataset((X, Y), 3), list(X)):
             np.testing.assert_array_equal(self.model.run(data)["probabilities"], expected)
         if pandas:
             np.testing.assert_array_equal(self.model.run(pandas.DataFrame({"image": list(X)}))["probabilities"], expected)

@@ -13,6 +13,7 @@ import numpy as np
 from support import Case, samples
 
 import tare
+from tare._arrays import native_inputs
 
 
 class StandInBar:
@@ -133,6 +134,22 @@ class StandInArray(np.ndarray):
     dtype = property(lambda self: self.stand_in or self.view(np.ndarray).dtype)
 
 
+class StandInTensor:
+    """What tare reads of a tensor of torch before it takes the elements."""
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("Got unsupported ScalarType BFloat16")
+
+
 class ExtendedDTypes(Case):
     def bfloat16(self, values):
         """An array of bfloat16 and the dtype that results have."""
@@ -161,6 +178,13 @@ class ExtendedDTypes(Case):
         with mock.patch.dict(sys.modules, {"ml_dtypes": None}):
             bits = tare.float32_to_bfloat16([1.0, -2.5])
         self.assertEqual((bits.dtype, bits.tolist()), (np.uint16, [0x3F80, 0xC020]))
+
+    def test_bfloat16_tensors_of_torch_are_named_with_the_remedy(self):
+        torch = installed("torch")
+        tensor = torch.ones(3, dtype=torch.bfloat16) if torch else StandInTensor("torch.bfloat16")
+        for dtype, number in (("float32", 1), ("int64", 9), ("bool", 10)):
+            with self.fails(tare.DTypeError, f"input x: expected {dtype}, got torch.bfloat16 (convert it with .to(torch.{dtype}))"):
+                native_inputs({"x": tensor}, {"x": tare.TensorSpec("x", dtype, (3,), number)})
 
     def test_integers_below_one_byte_become_int8(self):
         module = installed("ml_dtypes")
