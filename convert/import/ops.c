@@ -74,6 +74,7 @@ static tare_status read_definition(struct tare_op_def **out, struct tare_graph_m
     if (!def) return TARE_NO_MEMORY;
     def->name = op->name;
     def->is_stateful = op->is_stateful;
+    def->is_fused = *op->name >= 'a' && *op->name <= 'z'; /* a converter made the node: TensorFlow defines no such op */
     TARE_TRY(import_args(&def->inputs, &def->n_inputs, model, op->input_arg, op->n_input_arg));
     TARE_TRY(import_args(&def->outputs, &def->n_outputs, model, op->output_arg, op->n_output_arg));
     def->attrs = TARE_NEW_ARRAY(&model->arena, struct tare_op_attr, op->n_attr + 1);

@@ -1,10 +1,12 @@
 /* Composite functions that a library fuses: its op by the annotation's name, and its rewrites. */
 #include "convert/composites/composites.h"
 #include "convert/saved_model.h"
+#include "convert/validation/validate.h"
 #include "support/graph_check.h"
 #include "support/plugin_fixture.h"
 #include "support/temp.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,32 +97,71 @@ static void fuse(struct fixture *f) {
     assert_int_equal(f->found.count, 1);
 }
 
-/* The seed's example, written and read again. */
-static void a_fused_op__may_have_a_name_in_lower_case(void **state) {
+static void check_file(const char *path) {
     const struct tare_shape shape = tare_shape_make(1, (int64_t)2);
-    const struct tare_saved_model_options options = { .ops = NULL };
+    const struct tare_saved_model_options options = { .ops = tare_plugins_ops(plugins) };
+    struct tare_graph_model *read;
+    mini_ok(tare_saved_model_load(&read, path, &options));
+    check_outputs(read, &shape, 2, (float[]){ 13, 3 });
+    tare_model_free(read);
+}
+
+/* The example of TensorFlow's page about fused ops, fused and written. */
+static void write_fused(const char *path) {
+    const struct tare_shape shape = tare_shape_make(1, (int64_t)2);
     union tare_attr_item items[2] = { { .b = true }, { .i = 10 } };
     const struct tare_attr attrs[] = {
         { .name = "tfl_fusable_op", .kind = TARE_ATTR_BOOL, .count = 1, .items = &items[0] },
         { .name = "example_option", .kind = TARE_ATTR_INT, .count = 1, .items = &items[1] }
     };
-    struct tare_saved_model_options with = options;
-    struct tare_graph_model *read;
     struct fixture f;
-    (void)state;
     set_up(&f, 2, shape);
     annotate(&f, "my_custom_fused_op", attrs, 2);
     fuse(&f);
     assert_null(f.found.items[0].reason);
     assert_non_null(graph_only(f.function, "my_custom_fused_op"));
     check_outputs(f.model, &shape, 2, (float[]){ 13, 3 });
-    const char *path = temp_path("fused_model");
     mini_ok(tare_saved_model_export(f.model, path, NULL));
-    with.ops = tare_plugins_ops(plugins);
-    mini_ok(tare_saved_model_load(&read, path, &with));
-    check_outputs(read, &shape, 2, (float[]){ 13, 3 });
-    tare_model_free(read);
     tear_down(&f);
+}
+
+static void a_fused_op__may_have_a_name_in_lower_case(void **state) {
+    const char *path = temp_path("fused_model");
+    (void)state;
+    write_fused(path);
+    check_file(path);
+}
+
+/* The file defines the op, so that only running it takes the library; that TensorFlow has no such op is a violation, as
+ * for every op of a library. */
+static void a_fused_op__is_read_copied_and_validated_without_its_library(void **state) {
+    char path[4096];
+    const char *copy;
+    struct tare_faults faults = { 0 };
+    struct tare_graph_model *read;
+    struct tare_session *session;
+    struct tare_tensor x, y[2] = { 0 };
+    const struct tare_shape shape = tare_shape_make(1, (int64_t)2);
+    (void)state;
+    snprintf(path, sizeof path, "%s", temp_path("fused_written"));
+    write_fused(path);
+    copy = temp_path("fused_copy");
+    mini_ok(tare_saved_model_load(&read, path, NULL));
+    const struct tare_node *node = graph_only(read->functions[0], "my_custom_fused_op");
+    assert_non_null(node);
+    assert_int_equal(node->n_outputs, 2);
+    mini_ok(tare_saved_model_export(read, copy, NULL));
+    mini_ok(tare_saved_model_validate(&faults, copy, NULL));
+    assert_int_equal(faults.count, 1);
+    assert_string_equal(faults.items[0], "composite/my_custom_fused_op (my_custom_fused_op): unknown op");
+    tare_faults_free(&faults);
+    session = mini_session(read);
+    mini_ok(tare_tensor_from(&x, TARE_DT_FLOAT, &shape, (float[]){ 3, 3 }));
+    mini_fails(tare_session_run_signature(session, read->signatures, &x, y), "my_custom_fused_op");
+    tare_session_free(session);
+    tare_tensor_reset(&x);
+    tare_model_free(read);
+    check_file(copy);
 }
 
 /* Nothing is changed then, and the conversion goes on. */
@@ -227,6 +268,7 @@ static void a_name__of_a_fused_op_is_an_identifier(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         PLUGIN_CASE(a_fused_op__may_have_a_name_in_lower_case),
+        PLUGIN_CASE(a_fused_op__is_read_copied_and_validated_without_its_library),
         PLUGIN_CASE(a_fused_op__that_does_not_fit_is_declined),
         PLUGIN_CASE(a_rewrite__matches_a_prefix_and_an_exact_name),
         PLUGIN_CASE(rewrites__are_tried_in_order),
