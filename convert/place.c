@@ -274,6 +274,22 @@ static tare_status place_functions(struct tare_place *place, size_t *changes) {
     return TARE_OK;
 }
 
+/* What stays on the CPU must run there: in a model that this conversion places, or that was converted before. */
+static tare_status check_left(struct tare_place *place, size_t *changes) {
+    struct tare_conversion *out = place->out;
+    struct tare_tpu_finding *left, *all;
+    size_t count;
+    (void)changes;
+    TARE_TRY(tare_tpu_check_left(&left, &count, place->arena, place->model));
+    if (!count) return TARE_OK;
+    all = tare_arena_extend(place->arena, out->findings, out->n_findings, count, sizeof *all);
+    if (!all) return TARE_NO_MEMORY;
+    memcpy(all + out->n_findings, left, count * sizeof *all);
+    out->findings = all;
+    out->n_findings += count;
+    return place->options->allow_incompatible ? TARE_OK : refuse_incompatible(out);
+}
+
 /* Servers with TPUs look for the tags "serve" and "tpu". Without new TPU functions the model keeps its tags. */
 static tare_status choose_tags(struct tare_place *place, size_t *changes) {
     const struct tare_converter_options *options = place->options;
@@ -364,6 +380,7 @@ const struct tare_place_pass tare_place_passes[] = {
     { "bfloat16", { "bfloat16", "keep_float32" }, uses_bfloat16, to_bfloat16 },
     { "lower_transposed_conv", { "lower_transposed_conv" }, NULL, lower_transposed },
     { "place", { "place" }, NULL, place_functions },
+    { "check_left", { NULL }, NULL, check_left },
     { "tags", { NULL }, NULL, choose_tags },
     { "shard_inputs", { "shard_inputs" }, is_sharded, shard_inputs }, /* a vector could not be split */
     { "io_shapes", { "io_shape_inputs", "io_shape_outputs", "io_shape_narrowed" }, shapes_io, shape_io },

@@ -87,6 +87,7 @@ static bool is_lowered(const struct tare_node *node) {
 
 static const char *way_out(const struct tare_node *node) {
     if (strstr(node->op, "Sparse")) return MAKE_DENSE;
+    if (tare_node_is(node, "XlaCustomCallV2")) return TARE_TPU_OTHER_PLATFORM;
     if (strstr(node->op, "Hybrid")) return QUANTIZE_FOR_TPU; /* of the op set uniform_quantized */
     return node->def ? MOVE_OUT : "it is a custom op without definition; " MOVE_OUT;
 }
@@ -160,7 +161,7 @@ static tare_status check_op(struct checker *checker, const struct tare_node *nod
 
 /* ---- dtypes ---- */
 
-static bool is_on_tpu(int dtype) {
+bool tare_tpu_has_dtype(int dtype) {
     switch (tare_dtype_base(dtype)) {
     case TARE_DT_STRING:
     case TARE_DT_COMPLEX128:
@@ -255,7 +256,7 @@ static bool is_message(const struct tare_node *node) {
 
 static tare_status check_dtypes(struct checker *checker, const struct tare_node *node) {
     bool is_slow = false;
-    if (strcmp(node->op, "ReadVariableOp") == 0 && !is_on_tpu(node->output_dtypes[0]))
+    if (strcmp(node->op, "ReadVariableOp") == 0 && !tare_tpu_has_dtype(node->output_dtypes[0]))
         return add(
             checker, TARE_TPU_BAD_TYPE, node->graph, node,
             tare_arena_printf(checker->arena,
@@ -265,7 +266,7 @@ static tare_status check_dtypes(struct checker *checker, const struct tare_node 
     for (size_t i = 0; i < node->n_outputs; i++) {
         int dtype = tare_dtype_base(node->output_dtypes[i]);
         is_slow |= dtype == TARE_DT_DOUBLE;
-        if (is_on_tpu(dtype) || is_message(node)) continue;
+        if (tare_tpu_has_dtype(dtype) || is_message(node)) continue;
         return add(checker, TARE_TPU_BAD_TYPE, node->graph, node,
                    tare_arena_printf(checker->arena,
                                      "%s tensors are not supported on the TPU: node '%s' (%s) in function %s "
@@ -529,7 +530,7 @@ static tare_status check_graph(struct checker *checker, const struct tare_graph 
 /* A TPU function takes handles of variables, but does not return them: a loop body that is placed alone would. */
 static bool crosses(int dtype, bool is_return) {
     const int base = tare_dtype_base(dtype);
-    return is_on_tpu(dtype) && base != TARE_DT_VARIANT && !(is_return && base == TARE_DT_RESOURCE);
+    return tare_tpu_has_dtype(dtype) && base != TARE_DT_VARIANT && !(is_return && base == TARE_DT_RESOURCE);
 }
 
 static tare_status check_end(struct checker *checker, const struct tare_graph *function, const struct tare_node *node,
@@ -576,9 +577,9 @@ bool tare_tpu_finding_is_error(enum tare_tpu_finding_kind kind) {
 }
 
 const char *tare_tpu_finding_name(enum tare_tpu_finding_kind kind) {
-    static const char *const names[] = { "not_compilable", "bad_type",  "bad_boundary",
-                                         "not_constant",   "bad_shape", "assigns_variable",
-                                         "stale_variable", "slow_type", "moved_to_cpu" };
+    static const char *const names[] = { "not_compilable", "bad_type",      "bad_boundary",     "not_constant",
+                                         "bad_shape",      "no_cpu_kernel", "assigns_variable", "stale_variable",
+                                         "slow_type",      "moved_to_cpu" };
     return names[kind];
 }
 

@@ -20,6 +20,7 @@ struct tare_tpu_finding {
         TARE_TPU_BAD_BOUNDARY,   /* a string or the like as argument or return */
         TARE_TPU_NOT_CONSTANT,   /* an input that must be known when the program is compiled */
         TARE_TPU_BAD_SHAPE,      /* a loop that changes shapes, branches of different ranks, a list that grows */
+        TARE_TPU_NO_CPU_KERNEL,  /* an op of XLA alone that stays on the CPU */
         TARE_TPU_ASSIGNS,        /* a variable is written: works, but on the TPU's copy */
         TARE_TPU_STALE_VARIABLE, /* a variable that the CPU writes is read: works, but on the TPU's copy */
         TARE_TPU_SLOW_TYPE,      /* float64: works, in software */
@@ -42,6 +43,11 @@ tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct 
                            const struct tare_graph_model *model, struct tare_graph *const *functions,
                            size_t n_functions);
 
+/* Finds ops that XLA alone has in what the signatures run on the CPU, once TPU functions are placed: what XLA compiles
+ * (TPU functions, functions with _XlaMustCompile) is left out. */
+tare_status tare_tpu_check_left(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
+                                const struct tare_graph_model *model);
+
 /* Checks the nodes of `graph` that `part` marks (by position) as if they were a function of their own, whose arguments
  * are the values of the other nodes and which has copies of constants: sets refused[position] for each that the TPU
  * does not support there, or that writes variables or reads some that the CPU writes, directly or in a function that it
@@ -62,5 +68,7 @@ bool tare_tpu_decides_rows(const struct tare_node *node);
 /* Whether there is a TPU kernel for the op, or the bridge lowers it itself. For whole models, before functions
  * are chosen: types and constants are not checked. */
 bool tare_tpu_compiles(const char *op);
+/* Whether a TPU has tensors of the dtype, of TARE_DT_*. */
+bool tare_tpu_has_dtype(int dtype);
 
 #endif

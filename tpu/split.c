@@ -124,7 +124,7 @@ done:
 static bool may_cross(struct tare_edge edge) {
     const int dtype = tare_edge_dtype(edge);
     if (dtype == TARE_DT_RESOURCE) return tare_node_is_arg(edge.node);
-    return dtype != TARE_DT_STRING && dtype != TARE_DT_VARIANT && tare_dtype_get(dtype) && !tare_dtype_is_ref(dtype);
+    return dtype != TARE_DT_VARIANT && tare_tpu_has_dtype(dtype) && tare_dtype_get(dtype) && !tare_dtype_is_ref(dtype);
 }
 
 /* Frames of loops cannot be cut. */

@@ -43,6 +43,11 @@ for letter in s d c z; do
     awk '{ d = $1 - $2 } NF != 2 || d > 1 || d < -1 { print NR ": " $0 }' both >differ
     [ "$(wc -l <both)" = 1684 ] && [ ! -s differ ] || fail "lapack_$letter: $(head -3 differ) ($(wc -l <differ) of $(wc -l <both))"
 done
+# TensorFlow has no kernel for these calls on CPUs, and TPUs have none of LAPACK: such a model is not written.
+! "$tare" convert "$modules/lapack_s.jaxexport" refused --quiet >out 2>err &&
+    grep -q "op calling lapack_s.* stays on the CPU (export the model with platforms=(\"tpu\",))" err ||
+    fail "calls of LAPACK: $(cat err)"
+[ ! -e refused ] || fail "the refused model was written"
 # XLA compiles Slice with a computed start, not StridedSlice.
 "$tare" convert "$modules/loop_over_rows.jaxexport" loop --quiet >out 2>err || fail "convert: $(cat err)"
 "$tare" inspect loop --ops >ops || fail "inspect: $?"

@@ -43,23 +43,65 @@ static void the_table__is_sorted(void **state) {
             fail_msg("%s is listed before %s", tare_xla_ops[i - 1].name, tare_xla_ops[i].name);
 }
 
+static struct tare_edge custom_call(struct tare_graph *graph, struct tare_edge x, const char *target) {
+    const int dtypes[] = { TARE_DT_FLOAT };
+    struct tare_node *node = mini_open(graph, "XlaCustomCallV2", "custom", 1, x);
+    mini_ok(tare_node_set_string(node, "call_target_name", target, strlen(target)));
+    mini_ok(tare_node_set_string(node, "backend_config", "", 0));
+    mini_ok(tare_node_set_bool(node, "has_side_effect", false));
+    mini_ok(tare_node_set_type_list(node, "operand_dtypes", dtypes, 1));
+    mini_ok(tare_node_set_type_list(node, "result_dtypes", dtypes, 1));
+    mini_ok(tare_node_set_shape_list(node, "result_shapes", NULL, 0));
+    mini_done(node);
+    return (struct tare_edge){ node, 0 };
+}
+
+/* TensorFlow has no CPU kernel for the op: it is found in what a signature runs there, and not in what XLA compiles. */
+static void custom_calls_on_the_cpu__are_found(void **state) {
+    static const struct {
+        const char *call, *target, *remedy; /* no remedy: nothing is found */
+    } cases[] = { { "PartitionedCall", "lapack_sgetrf_ffi", "(export the model with platforms=(\"tpu\",))" },
+                  { "PartitionedCall", "LuDecomposition", "(place the function that has it on the TPU)" },
+                  { "PartitionedCall, compiled", "lapack_sgetrf_ffi", NULL },
+                  { "TPUPartitionedCall", "LuDecomposition", NULL } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture f;
+        struct tare_binding y = { .key = "y", .dtype = TARE_DT_FLOAT };
+        struct tare_signature signature = { .key = "serving_default", .outputs = &y, .n_outputs = 1 };
+        set_up(&f);
+        mini_return(f.graph, "y", custom_call(f.graph, mini_arg(f.graph, "x", TARE_DT_FLOAT), cases[i].target));
+        const struct tare_edge x = mini_placeholder(f.model->main, "x", TARE_DT_FLOAT);
+        if (strncmp(cases[i].call, "TPU", 3) == 0)
+            y.edge = mini_call(f.model->main, cases[i].call, "call", f.graph, 2, x, mini_int(f.model->main, "core", 0));
+        else
+            y.edge = mini_call(f.model->main, "PartitionedCall", "call", f.graph, 1, x);
+        if (strstr(cases[i].call, "compiled")) mini_ok(tare_node_set_bool(y.edge.node, "_XlaMustCompile", true));
+        mini_ok(tare_tpu_check_left(&f.found, &f.count, &f.arena, f.model));
+        assert_int_equal(f.count, 0); /* no signature needs it */
+        f.model->signatures = &signature;
+        f.model->n_signatures = 1;
+        mini_ok(tare_tpu_check_left(&f.found, &f.count, &f.arena, f.model));
+        assert_int_equal(f.count, cases[i].remedy ? 1 : 0);
+        if (f.count) {
+            expect(&f, TARE_TPU_NO_CPU_KERNEL, cases[i].target);
+            expect(&f, TARE_TPU_NO_CPU_KERNEL, "node 'custom' in function f stays on the CPU");
+            expect(&f, TARE_TPU_NO_CPU_KERNEL, cases[i].remedy);
+        }
+        f.model->n_signatures = 0;
+        tear_down(&f);
+    }
+}
+
 /* The op is compiled where the compiler knows the target. */
 static void custom_calls_of_lapack__are_not_compiled(void **state) {
     static const char *const targets[] = { "LuDecomposition", "lapack_sgetrf_ffi" };
-    const int dtypes[] = { TARE_DT_FLOAT };
     (void)state;
     for (int i = 0; i < 2; i++) {
         struct fixture f;
         set_up(&f);
         struct tare_edge x = { tare_graph_add_arg(f.graph, "x", TARE_DT_FLOAT), 0 };
-        struct tare_node *node = mini_open(f.graph, "XlaCustomCallV2", "call", 1, x);
-        mini_ok(tare_node_set_string(node, "call_target_name", targets[i], strlen(targets[i])));
-        mini_ok(tare_node_set_string(node, "backend_config", "", 0));
-        mini_ok(tare_node_set_bool(node, "has_side_effect", false));
-        mini_ok(tare_node_set_type_list(node, "operand_dtypes", dtypes, 1));
-        mini_ok(tare_node_set_type_list(node, "result_dtypes", dtypes, 1));
-        mini_ok(tare_node_set_shape_list(node, "result_shapes", NULL, 0));
-        mini_done(node);
+        custom_call(f.graph, x, targets[i]);
         check(&f);
         if (i)
             expect(&f, TARE_TPU_NOT_COMPILABLE, "XlaCustomCallV2");
@@ -407,6 +449,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table__is_sorted),
         cmocka_unit_test(custom_calls_of_lapack__are_not_compiled),
+        cmocka_unit_test(custom_calls_on_the_cpu__are_found),
         cmocka_unit_test(quantized_ops__are_compiled_with_one_scale),
         cmocka_unit_test(plain_arithmetic__passes),
         cmocka_unit_test(gradients_of_convolutions__are_compiled_with_sizes_that_are_known),

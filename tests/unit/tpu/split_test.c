@@ -93,6 +93,29 @@ static void a_supported_signature__is_placed_whole(void **state) {
     tear_down(&f);
 }
 
+/* A value of a type that a TPU lacks stays on the CPU with the op that takes it, and so does float64 between them. */
+static void a_type_that_tpus_lack__does_not_cross(void **state) {
+    struct fixture f;
+    struct tare_node *to, *real, *back;
+    (void)state;
+    set_up(&f);
+    to = mini_open(f.top, "Cast", "to", 1, mini_arg(f.top, "x", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_type(to, "DstT", TARE_DT_COMPLEX128));
+    mini_done(to);
+    real = mini_open(f.top, "Real", "real", 1, (struct tare_edge){ to, 0 });
+    mini_ok(tare_node_set_type(real, "Tout", TARE_DT_DOUBLE));
+    mini_done(real);
+    back = mini_open(f.top, "Cast", "back", 1, (struct tare_edge){ real, 0 });
+    mini_ok(tare_node_set_type(back, "DstT", TARE_DT_FLOAT));
+    mini_done(back);
+    mini_return(f.top, "y", chain(f.top, (struct tare_edge){ back, 0 }, 5));
+    serve(&f);
+    split(&f, 1);
+    assert_int_equal(graph_count(part(&f, 0), "Tanh"), 5);
+    assert_int_equal(graph_count(f.top, "Real"), 1);
+    tear_down(&f);
+}
+
 /* The network of an image classifier: between the decoding of the image and the name of the class. */
 static void a_network_between_two_refused_ops__is_placed(void **state) {
     struct fixture f;
@@ -378,6 +401,7 @@ static void a_model_without_work__says_what_it_lacks(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_supported_signature__is_placed_whole),
+        cmocka_unit_test(a_type_that_tpus_lack__does_not_cross),
         cmocka_unit_test(a_network_between_two_refused_ops__is_placed),
         cmocka_unit_test(strings_at_the_beginning__stay_on_the_cpu),
         cmocka_unit_test(strings_at_the_end__stay_on_the_cpu),
