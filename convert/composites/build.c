@@ -31,6 +31,14 @@ tare_status tare_composing_want(struct tare_composing *c, size_t n_args, size_t 
                                   c->graph->n_returns, n_args, n_returns);
 }
 
+tare_status tare_composing_verify(const struct tare_composing *c, size_t n_args, size_t n_returns) {
+    if (c->graph->n_args == n_args && c->graph->n_returns == n_returns) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                     "a composite '%s' has %zu arguments and %zu results, this one %zu and %zu: correct its "
+                     "experimental_implements",
+                     c->name, n_args, n_returns, c->graph->n_args, c->graph->n_returns);
+}
+
 struct tare_shape tare_composing_shape(const struct tare_composing *c, size_t arg) {
     return tare_model_shape(c->shapes, tare_composing_arg(c, arg));
 }

@@ -67,6 +67,8 @@ const struct tare_attr *tare_composing_attr(const struct tare_composing *c, cons
 /* Sets the reason; always TARE_OK, or TARE_NO_MEMORY. */
 tare_status tare_composing_decline(struct tare_composing *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* A failure if the counts of arguments and returns are others: for names with which users promise an interface. */
+tare_status tare_composing_verify(const struct tare_composing *c, size_t n_args, size_t n_returns);
 /* Counts of arguments and returns, and that argument i is of that dtype and rank (-1: any). */
 tare_status tare_composing_want(struct tare_composing *c, size_t n_args, size_t n_returns);
 tare_status tare_composing_expect_arg(struct tare_composing *c, size_t i, int dtype, int rank);

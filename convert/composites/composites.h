@@ -1,7 +1,7 @@
 /* Composite functions: a function annotated with experimental_implements (attribute _implements: a name, or a name with
  * attributes) or by Keras (api_implements: "lstm_…", "gru_…") declares what it computes. Its body is replaced by the
  * fused form, with the function's arguments and returns as the interface. Functions that do not match are left
- * unchanged, with a reason. */
+ * unchanged, with a reason; one that breaks the interface that its name promises is a failure. */
 #ifndef TARE_CONVERT_COMPOSITES_H
 #define TARE_CONVERT_COMPOSITES_H
 

@@ -47,7 +47,7 @@ static tare_status check_sizes(struct tare_composing *c) {
 }
 
 tare_status tare_composite_check_lstm_cell(struct tare_composing *c) {
-    TARE_TRY(tare_composing_want(c, ARGS, 1));
+    TARE_TRY(tare_composing_verify(c, ARGS, 1));
     TARE_TRY(tare_composing_expect_arg(c, INPUTS, TARE_DT_FLOAT, 2));
     TARE_TRY(tare_composing_expect_arg(c, WEIGHT, TARE_DT_FLOAT, 2));
     TARE_TRY(tare_composing_expect_arg(c, BIAS, TARE_DT_FLOAT, 1));

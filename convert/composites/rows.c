@@ -10,7 +10,7 @@
 /* f(table, ids): rows of the table. */
 static tare_status check_embedding(struct tare_composing *c) {
     int ids;
-    TARE_TRY(tare_composing_want(c, 2, 1));
+    TARE_TRY(tare_composing_verify(c, 2, 1));
     TARE_TRY(tare_composing_expect_arg(c, 0, TARE_DT_FLOAT, 2));
     if (c->reason) return TARE_OK;
     ids = c->graph->args[1]->output_dtypes[0];

@@ -54,6 +54,11 @@ static int unknown_op(tare_op_composite *c) {
     return tare_op_add_node(c, "NoSuchOp", "n", &x, 1, &node);
 }
 
+static int verify(tare_op_composite *c) {
+    return tare_op_fail("%s has two arguments, not %zu", tare_op_composite_name(c),
+                        tare_op_composite_argument_count(c));
+}
+
 TARE_OP_LIBRARY(library) {
     tare_op_entry *op = tare_op_add_fused(library, getenv("ASKED_OP") ? getenv("ASKED_OP") : "my_custom_fused_op");
     tare_op_add_attr(op, "example_option: int");
@@ -68,5 +73,6 @@ TARE_OP_LIBRARY(library) {
     tare_op_add_composite(library, "other_scale", scale);
     tare_op_add_composite(library, "sets_nothing", nothing);
     tare_op_add_composite(library, "adds_an_unknown_op", unknown_op);
+    tare_op_add_composite(library, "verifies_its_interface", verify);
     return 0;
 }

@@ -255,6 +255,7 @@ static void faults_of_a_rewrite__name_the_library(void **state) {
     (void)state;
     expect_failure("sets_nothing", "fused.so: composite 'sets_nothing': the rewrite sets no result 0");
     expect_failure("adds_an_unknown_op", "there is no op 'NoSuchOp'");
+    expect_failure("verifies_its_interface", "verifies_its_interface has two arguments, not 1");
     expect_failure("other_scale", "the annotation has no attribute 'factor'");
 }
 

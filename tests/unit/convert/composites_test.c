@@ -34,7 +34,7 @@ static void an_embedding_lookup__becomes_one_gather(void **state) {
     composite_tear_down(&f);
 }
 
-static void an_embedding__of_other_form_stays(void **state) {
+static void an_embedding__of_other_form_stays_and_of_another_interface_fails(void **state) {
     struct tare_shape wide[] = { { .rank = 3, .dims = { 5, 8, 2 } }, { .rank = 1, .dims = { 4 } } };
     struct composite f;
     (void)state;
@@ -43,8 +43,10 @@ static void an_embedding__of_other_form_stays(void **state) {
     mini_return(f.function, "rets",
                 mini_node(f.function, "Relu", "relu", 1, (struct tare_edge){ f.function->args[0], 0 }));
     composite_annotate(&f, composite_text_attr(&f, "_implements", "embedding_matmul"));
-    composite_fuse(&f);
-    composite_expect_reason(&f, "it has 1 arguments and 1 results (expected 2 and 1)");
+    mini_fails(tare_composites_fuse(&f.found, &f.arena, f.model),
+               "a composite 'embedding_matmul' has 2 arguments and 1 results, this one 1 and 1: correct its "
+               "experimental_implements");
+    assert_non_null(strstr(tare_error_text(), "function "));
     assert_int_equal(graph_count(f.function, "Relu"), 1);
     assert_non_null(tare_graph_find_attr(f.function, "_implements"));
     mini_arg(f.function, "ids_vec", TARE_DT_INT32);
@@ -226,7 +228,7 @@ static void a_fusable_op__that_nobody_defines_stays(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_embedding_lookup__becomes_one_gather),
-        cmocka_unit_test(an_embedding__of_other_form_stays),
+        cmocka_unit_test(an_embedding__of_other_form_stays_and_of_another_interface_fails),
         cmocka_unit_test(a_layer_norm__is_fused_and_needs_its_epsilon),
         cmocka_unit_test(non_max_suppression__is_one_op),
         cmocka_unit_test(non_max_suppression__with_too_few_arguments_stays),
