@@ -5,14 +5,11 @@
 #include "base/strbuf.h"
 #include "base/text_table.h"
 #include "calib/quantization_error.h"
+#include "quant/advice.h"
 #include "quant/layer.h"
 
 #include <math.h>
 #include <string.h>
-
-static const double WORTH_DB = 1.5;      /* smaller gains do not justify another algorithm */
-static const double WIDE_SPREAD = 4;     /* the median channel then loses two bits to a per-tensor scale */
-static const double POOR_WEIGHT_DB = 25; /* int8 per channel reaches 35 to 45 dB on trained weights */
 
 /* ---- activations ---- */
 
@@ -78,7 +75,7 @@ static tare_status explain_activation(struct tare_explanation *e, struct tare_st
     e->input_sqnr_db = q.sqnr_db;
     e->unused_codes = unused_codes(&grid, a->bins);
     if (a->advise) TARE_TRY(best_algorithm(&best, &best_db, a));
-    if (best && best_db >= q.sqnr_db + WORTH_DB)
+    if (best && best_db >= q.sqnr_db + TARE_WORTH_DB)
         tare_strbuf_printf(remedy, "%s%s: %.1f dB instead of %.1f", remedy->size ? "; " : "", best, best_db, q.sqnr_db);
     return TARE_OK;
 }
@@ -119,18 +116,18 @@ static void look_at_weight(struct tare_explanation *e, struct tare_strbuf *remed
     e->weight_sqnr_db = o->weight_sqnr_db;
     e->spread = o->channel_spread;
     if (!o->weight_elements) return;
-    if (per_tensor && e->spread >= WIDE_SPREAD) {
+    if (per_tensor && e->spread >= TARE_WIDE_SPREAD) {
         tare_strbuf_printf(remedy,
                            "%sthe widest channel is %.1f times the median one: one scale a channel (per_channel)",
                            remedy->size ? "; " : "", e->spread);
         return;
     }
-    if (o->weight_sqnr_db >= POOR_WEIGHT_DB) return;
+    if (!tare_quant_weight_is_poor(o)) return;
     tare_strbuf_printf(remedy, "%sweight has %.1f dB: %s", remedy->size ? "; " : "", o->weight_sqnr_db,
-                       per_tensor                ? "one scale a channel (per_channel)"
-                       : o->bits < 8             ? "8 bits, or blocks (per_block:32)"
-                       : e->spread > WIDE_SPREAD ? "equalize the channels"
-                                                 : "leave it in float");
+                       per_tensor                     ? "one scale a channel (per_channel)"
+                       : o->bits < 8                  ? "8 bits, or blocks (per_block:32)"
+                       : e->spread > TARE_WIDE_SPREAD ? "equalize the channels"
+                                                      : "leave it in float");
 }
 
 /* The report is released before the explanations. */

@@ -4,6 +4,7 @@
  * calibration histogram, against the error of the range that algorithm mse finds for the same integer type. */
 #include "quant/quality_warnings.h"
 #include "base/format.h"
+#include "quant/advice.h"
 #include "quant/layer_index.h"
 #include "calib/algorithm.h"
 #include "calib/range_error.h"
@@ -14,9 +15,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-static const double CLIPPING_DB = 6, ROUNDING_DB = 12; /* reported losses relative to the best range */
-static const double POOR_WEIGHT_DB = 15;
 
 static tare_status append(const char ***list, size_t *count, struct tare_arena *arena, const char *format,
                           va_list args) {
@@ -110,13 +108,13 @@ static tare_status judge_range(struct tare_quant_work *work, const struct tare_q
     TARE_TRY(find_errors(errors, params, statistics));
     own_db = sqnr_db(&errors[0]);
     best_db = sqnr_db(&errors[1]);
-    if (own->clipping > own->rounding && best_db - own_db > CLIPPING_DB)
+    if (own->clipping > own->rounding && best_db - own_db > TARE_CLIPPING_DB)
         return tare_quant_add_warning(
             work->report, work->arena,
             "layer '%s': clipping leaves its input %.1f dB, algorithm mse %.1f dB (%.2g %% of the values are "
             "clipped): use --algorithm mse, or algorithm=mse in a recipe rule for the layer",
             layer->op->name, own_db, best_db, 100 * own->clipped / errors[0].count);
-    if (own->clipping <= own->rounding && best_db - own_db > ROUNDING_DB)
+    if (own->clipping <= own->rounding && best_db - own_db > TARE_ROUNDING_DB)
         return tare_quant_add_warning(
             work->report, work->arena,
             "layer '%s': outliers widen the range of its input, which leaves %.1f dB, algorithm mse %.1f dB: use "
@@ -197,7 +195,7 @@ tare_status tare_quant_warn_of_weights(struct tare_quant_work *work) {
     for (size_t i = 0; i < work->n_layers; i++) {
         const struct tare_quant_layer *layer = &work->layers[i];
         const struct tare_quant_outcome *outcome = layer->outcome;
-        if (layer->refused || !layer->weight || !(outcome->weight_sqnr_db < POOR_WEIGHT_DB)) continue;
+        if (layer->refused || !layer->weight || !tare_quant_weight_is_poor(outcome)) continue;
         TARE_TRY(warn_of_weight(work, layer));
     }
     return TARE_OK;

@@ -5,12 +5,12 @@
 #include "quant/layer.h"
 
 /* Compares the error of each static activation range on the calibration histogram with that of the range of least
- * squared error, and adds a warning to the report for every activation whose clipping costs more than 6 dB (one bit),
- * or whose range is so wide that rounding costs more than 12 dB, or that had one value only.
+ * squared error, and adds a warning to the report for every activation whose clipping or whose rounding, as its
+ * range is too wide, costs more than quant/advice.h says, or that had one value only.
  * Whatever algorithm chose the range is judged the same way. Before the rewrites: edges still name statistics. Does
  * nothing without statistics. */
 tare_status tare_quant_warn_of_ranges(struct tare_quant_work *work);
-/* After the rewrites: adds a warning for every layer whose integer weight has less than 15 dB. */
+/* After the rewrites: adds a warning for every layer whose weight is poor (quant/advice.h). */
 tare_status tare_quant_warn_of_weights(struct tare_quant_work *work);
 
 #endif

@@ -1,5 +1,6 @@
 /* What is said of a layer follows from its activation's histogram and its weight's channels. */
 #include "eval/explain.h"
+#include "quant/advice.h"
 #include "support/mini_model.h"
 
 #include <math.h>
@@ -119,6 +120,39 @@ static void wide_channels_under_one_scale__ask_for_one_each(void **state) {
     assert_non_null(strstr(explain(wide, "min_max", TARE_PER_TENSOR).remedy, "per_channel"));
 }
 
+/* As the warnings of a quantization judge them. */
+static void a_weight__is_poor_for_its_format(void **state) {
+    static const struct {
+        int bits;
+        enum tare_number_format format;
+        double db;
+        const char *remedy;
+    } cases[] = {
+        { 8, TARE_FORMAT_INT, 24, "weight has 24.0 dB: leave it in float" },
+        { 8, TARE_FORMAT_INT, 26, NULL },
+        { 4, TARE_FORMAT_INT, 14, "weight has 14.0 dB: 8 bits, or blocks (per_block:32)" },
+        { 4, TARE_FORMAT_INT, 18, NULL },
+        { 8, TARE_FORMAT_E5M2, 24, NULL },
+    };
+    float values[4096];
+    (void)state;
+    for (int i = 0; i < 4096; i++)
+        values[i] = (float)i / 4095;
+    observe(values, 4096);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tare_quant_outcome weight = layer;
+        weight.bits = cases[i].bits;
+        weight.setting.format = cases[i].format;
+        weight.weight_sqnr_db = cases[i].db;
+        assert_int_equal(tare_quant_weight_is_poor(&weight), cases[i].remedy != NULL);
+        const char *remedy = explain(weight, "min_max", TARE_PER_CHANNEL).remedy;
+        if (cases[i].remedy)
+            assert_string_equal(remedy, cases[i].remedy);
+        else
+            assert_null(remedy);
+    }
+}
+
 static void a_layer_that_stays_float__says_why(void **state) {
     struct tare_quant_outcome refused = {
         .function = "", .node = "y", .op = "MatMul", .refused = "left in float on request"
@@ -137,6 +171,7 @@ int main(void) {
         cmocka_unit_test_teardown(an_outlier__leaves_codes_unused_and_names_a_better_algorithm, forget),
         cmocka_unit_test_teardown(even_values__use_every_code_and_need_no_remedy, forget),
         cmocka_unit_test_teardown(clipping__is_told_from_rounding, forget),
+        cmocka_unit_test_teardown(a_weight__is_poor_for_its_format, forget),
         cmocka_unit_test_teardown(wide_channels_under_one_scale__ask_for_one_each, forget),
         cmocka_unit_test_teardown(a_layer_that_stays_float__says_why, forget),
     };
