@@ -4,6 +4,8 @@
 #include "support/seed_model.h"
 #include "support/temp.h"
 
+#include <sys/stat.h>
+
 #define BATCH SEED_BATCH
 #define TPU_FUNC SEED_TPU_FUNC
 
@@ -148,6 +150,27 @@ static void a_tensorflow_1_model__is_refused_with_the_way_out(void **state) {
         "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to TensorFlow 2");
 }
 
+/* A file without an object graph, whatever names the functions that it has. */
+static void a_tensorflow_1_model_with_functions__is_refused_the_same_way(void **state) {
+    static const char *const functions[] = { "tpu_functions { signature_name: \"serving_default\" }",
+                                             "tpu_functions { function_alias: \"tpu_func\" }",
+                                             "tpu_functions { concrete_function_name: \"f\" }",
+                                             "tpu_functions { jit_compile_functions: true }",
+                                             "xla_functions { device_type: TPU jit_compile_functions: true }" };
+    static const char text[] = "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'serve' } graph_def {"
+                               " node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } }"
+                               " library { function { signature { name: 'f' input_arg { name: 'x' type: DT_FLOAT }"
+                               " output_arg { name: 'y' type: DT_FLOAT } } ret { key: 'y' value: 'x' }"
+                               " attr { key: '_XlaMustCompile' value { b: true } } } } } }";
+    (void)state;
+    assert_int_equal(mkdir(temp_path("tf1_functions"), 0700), 0);
+    temp_file("tf1_functions/saved_model.pbtxt", text, sizeof text - 1);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        seed_refuses(temp_path("tf1_functions"), functions[i],
+                     "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to "
+                     "TensorFlow 2 (this one has no object graph: ");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_indirect_call__is_refused_in_the_documents_words),
@@ -157,6 +180,7 @@ int main(void) {
         cmocka_unit_test(shapes_that_cannot_be_batched__are_refused),
         cmocka_unit_test(an_output_without_the_batch__is_refused),
         cmocka_unit_test(a_tensorflow_1_model__is_refused_with_the_way_out),
+        cmocka_unit_test(a_tensorflow_1_model_with_functions__is_refused_the_same_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
