@@ -142,7 +142,8 @@ static const struct object *in_tree(struct tree *tree, size_t count) {
     return tuple(tree, both);
 }
 
-static int jax_dtype(enum tare_shlo_type_kind kind) {
+/* Negative: JAX does not have the type. */
+static int jax_dtype(const struct tare_shlo_type *element) {
     static const int8_t dtypes[TARE_SHLO_N_TYPES] = {
         [TARE_SHLO_BOOL] = 1,    [TARE_SHLO_SI8] = 2,  [TARE_SHLO_SI16] = 3, [TARE_SHLO_SI32] = 4,
         [TARE_SHLO_SI64] = 5,    [TARE_SHLO_UI8] = 6,  [TARE_SHLO_UI16] = 7, [TARE_SHLO_UI32] = 8,
@@ -150,7 +151,8 @@ static int jax_dtype(enum tare_shlo_type_kind kind) {
         [TARE_SHLO_BF16] = 15,   [TARE_SHLO_SI4] = 16, [TARE_SHLO_UI4] = 17, [TARE_SHLO_F8E4M3FN] = 19,
         [TARE_SHLO_F8E5M2] = 21,
     }; /* one more than the number in the file, so that 0 means absent */
-    return dtypes[kind] - 1;
+    if (element->kind == TARE_SHLO_COMPLEX) return element->element->kind == TARE_SHLO_F32 ? 12 : 13;
+    return dtypes[element->kind] - 1;
 }
 
 static const struct object *aval(struct tree *tree, const struct tare_shlo_type *type) {
@@ -161,7 +163,7 @@ static const struct object *aval(struct tree *tree, const struct tare_shlo_type 
         shape->items[i] = text(tree, dim ? dim : "");
     }
     set_object(table, AVAL_SHAPE, shape);
-    set_number(table, AVAL_DTYPE, 1, (uint32_t)jax_dtype(type->element->kind));
+    set_number(table, AVAL_DTYPE, 1, (uint32_t)jax_dtype(type->element));
     set_number(table, AVAL_MEMORY, 1, DEVICE_MEMORY);
     return table;
 }
@@ -325,7 +327,7 @@ static tare_status put_objects(struct tare_strbuf *out, const struct object *roo
 
 static tare_status check_types(const struct tare_shlo_type_list *types, const char *what) {
     for (size_t i = 0; i < types->count; i++)
-        if (types->items[i]->kind != TARE_SHLO_TENSOR || jax_dtype(types->items[i]->element->kind) < 0)
+        if (types->items[i]->kind != TARE_SHLO_TENSOR || jax_dtype(types->items[i]->element) < 0)
             return TARE_FAIL(TARE_UNSUPPORTED, "%s %zu has a type that JAX does not have", what, i);
     return TARE_OK;
 }

@@ -144,6 +144,24 @@ python3 -c 'import numpy; numpy.save("row.npy", numpy.linspace(-1, 1, 16, dtype=
 apart "$jax/layers_nested.jaxexport" row.npy
 expect 2 "--weights and --container saved_model are mutually exclusive" "$tare" export "$model" no --container saved_model --weights no.safetensors
 
+# The number of the argument's dtype in a file of jax.export: complex ones are behind the real ones.
+for dtype in float:10 complex64:12 complex128:13; do
+    rm -rf negated
+    "$tare" ops Neg --shape "${dtype%:*}[2,3]" --save-model negated >/dev/null || fail "ops Neg: $?"
+    "$tare" export negated negated.jax --container jax --quiet || fail "export ${dtype%:*}: $?"
+    python3 - "${dtype#*:}" <<'PY' || fail "the number of ${dtype%:*}"
+import struct, sys
+data = open("negated.jax", "rb").read()
+def follow(at):
+    return at + struct.unpack_from("<I", data, at)[0]
+def field(table, slot):
+    return table + struct.unpack_from("<H", data, table - struct.unpack_from("<i", data, table)[0] + 4 + 2 * slot)[0]
+avals = follow(field(follow(0), 3))
+number = data[field(follow(avals + 4), 2)]
+assert number == int(sys.argv[1]), number
+PY
+done
+
 # Errors name what StableHLO does not have; nothing is written.
 expect 1 "expected 1.1.0 to 1.20.0" "$tare" export "$model" none.mlirbc --vhlo-version 0.9.0
 expect 1 "--shape picture=1,28,28,1: expected INPUT=SIZE,SIZE with an input of signature serving_default" "$tare" export "$model" none.mlirbc --shape picture=1,28,28,1
