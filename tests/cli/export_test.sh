@@ -144,6 +144,18 @@ python3 -c 'import numpy; numpy.save("row.npy", numpy.linspace(-1, 1, 16, dtype=
 apart "$jax/layers_nested.jaxexport" row.npy
 expect 2 "--weights and --container saved_model are mutually exclusive" "$tare" export "$model" no --container saved_model --weights no.safetensors
 
+# Arguments and results with numbers for names keep their order, where a SavedModel has input_10 before input_2.
+shapes=() names=
+for i in 0 1 2 3 4 5 6 7 8 9 10 11; do
+    shapes+=(--shape 'float[2]')
+    names+=" $i"
+done
+"$tare" ops IdentityN "${shapes[@]}" --save-model numbered >/dev/null && "$tare" export numbered numbered.mlirbc --quiet || fail "export numbered: $?"
+"$tare" inspect numbered.mlirbc --functions >out || fail "inspect numbered.mlirbc: $?"
+for key in input output; do
+    [ "$(grep -oE "\"${key}_[0-9]+\"" out | tr -dc '0-9\n' | sed 's/^/ /' | tr -d '\n')" = "$names" ] || fail "order of ${key}s: $(cat out)"
+done
+
 # The number of the argument's dtype in a file of jax.export: complex ones are behind the real ones.
 for dtype in float:10 complex64:12 complex128:13; do
     rm -rf negated

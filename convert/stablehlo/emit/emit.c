@@ -496,9 +496,40 @@ static tare_status choose_signature(const struct tare_signature **out, const str
                      key);
 }
 
+/* The number at the end of a name, and the length of what is before it; false: it ends otherwise. */
+static bool numbered(uint64_t *number, size_t *stem, const char *key) {
+    *stem = strlen(key);
+    while (*stem && key[*stem - 1] >= '0' && key[*stem - 1] <= '9')
+        --*stem;
+    *number = strtoull(key + *stem, NULL, 10);
+    return key[*stem] != '\0';
+}
+
+static int compare_numbers(const void *a, const void *b) {
+    uint64_t first, second;
+    size_t stem;
+    numbered(&first, &stem, ((const struct tare_binding *)a)->key);
+    numbered(&second, &stem, ((const struct tare_binding *)b)->key);
+    return (first > second) - (first < second);
+}
+
+/* Bindings arg0, arg1 … of a function without names keep its order: a SavedModel has arg10 before arg2. */
+static void order_numbered(struct tare_binding *bindings, size_t count) {
+    uint64_t number;
+    size_t stem, first = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!numbered(&number, &stem, bindings[i].key)) return;
+        if (i == 0) first = stem;
+        if (stem != first || strncmp(bindings[i].key, bindings[0].key, stem) != 0) return;
+    }
+    if (count) qsort(bindings, count, sizeof *bindings, compare_numbers);
+}
+
 tare_status tare_emit_prepare(const struct tare_signature **signature, struct tare_arena *arena,
                               struct tare_graph_model *model, const struct tare_emit_options *options) {
     TARE_TRY(choose_signature(signature, model, options->signature));
+    order_numbered((*signature)->inputs, (*signature)->n_inputs);
+    order_numbered((*signature)->outputs, (*signature)->n_outputs);
     TARE_TRY(check_shapes(*signature, options));
     TARE_TRY(fix_shapes(*signature, options));
     TARE_TRY(tare_model_inline_calls(model));
