@@ -10,6 +10,9 @@
 #include <cmocka.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 static tare_status count_up(void *arg, int worker) {
     atomic_fetch_add((_Atomic int *)arg, 1 << worker * 4);
@@ -58,6 +61,7 @@ static void pool__runs_again_and_again(void **state) {
 /* ---- threads that do not begin ---- */
 
 static pthread_t second_thread;
+static pid_t second_id;
 static atomic_int is_held, may_go;
 
 static void hold(int number) {
@@ -69,12 +73,28 @@ static void hold(int number) {
 }
 
 static tare_status tell_thread(void *arg, int worker) {
-    if (worker == 1) second_thread = pthread_self();
+    if (worker == 1) {
+        second_thread = pthread_self();
+        second_id = gettid();
+    }
     atomic_int *begun = arg;
     (*begun)++;
     while (worker == 0 && *begun < 2) /* worker 1 has a thread of its own */
         sched_yield();
     return TARE_OK;
+}
+
+/* Whether the second thread waits for a run: it holds no lock then. */
+static bool second_sleeps(void) {
+    char path[64], line[128] = "";
+    const char *state;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)second_id);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    if (!fgets(line, sizeof line, file)) *line = 0;
+    fclose(file);
+    state = strrchr(line, ')');
+    return state && state[2] == 'S';
 }
 
 static void pool__ends_a_run_although_a_thread_does_not_begin(void **state) {
@@ -84,6 +104,8 @@ static void pool__ends_a_run_although_a_thread_does_not_begin(void **state) {
     (void)state;
     signal(SIGUSR1, hold);
     assert_int_equal(tare_pool_run(pool, tell_thread, &begun), TARE_OK);
+    while (!second_sleeps())
+        sched_yield();
     assert_int_equal(pthread_kill(second_thread, SIGUSR1), 0);
     while (!is_held)
         sched_yield();
