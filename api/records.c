@@ -2,6 +2,7 @@
  * file for work that reads them more than once. */
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/format.h"
 #include "base/strbuf.h"
 #include "datasets/tfrecord.h"
 #include "api/handles.h"
@@ -41,7 +42,7 @@ tare_status tare_public_temporary(char **out) {
     if (!path) return TARE_NO_MEMORY;
     if (!mkdtemp(path)) {
         const tare_status status =
-            TARE_FAIL(TARE_IO, "cannot create temporary directory '%s': %s", path, strerror(errno));
+            TARE_FAIL(TARE_IO, "cannot create temporary directory '%s': %s", path, tare_system_error(errno));
         tare_free(path);
         return status;
     }

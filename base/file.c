@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/alloc.h"
 #include "base/control.h"
+#include "base/format.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -41,7 +42,7 @@ tare_status tare_file_error(const char *what, const char *path) {
         return TARE_FAIL(TARE_NO_MEMORY, "%s '%s': out of memory", what, path);
     }
     return TARE_FAIL(reason == ENOENT || reason == ENOTDIR ? TARE_NOT_FOUND : TARE_IO, "%s '%s': %s", what, path,
-                     strerror(reason));
+                     tare_system_error(reason));
 }
 
 size_t tare_file_mark_size(const void *text, size_t size) {

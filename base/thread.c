@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/control.h"
+#include "base/format.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -45,7 +46,7 @@ struct tare_thread *tare_thread_start(tare_status (*fn)(void *arg), void *arg) {
     thread->call = tare_control_call();
     error = pthread_create(&thread->id, NULL, thread_main, thread);
     if (error) {
-        TARE_FAIL(TARE_INTERNAL, "cannot start a thread: %s", strerror(error));
+        TARE_FAIL(TARE_INTERNAL, "cannot start a thread: %s", tare_system_error(error));
         tare_free(thread);
         return NULL;
     }

@@ -1,6 +1,7 @@
 /* The log of the process, like its standard error: opened by tare_command_parse, closed by tare_main. */
 #include "cli/log.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/strbuf.h"
 #include "include/tare/version.h"
 
@@ -86,7 +87,7 @@ static tare_status open_file(const char *path) {
     state.path = path;
     state.file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (state.file >= 0) return TARE_OK;
-    return TARE_FAIL(TARE_IO, "cannot create '%s': %s", path, strerror(errno));
+    return TARE_FAIL(TARE_IO, "cannot create '%s': %s", path, tare_system_error(errno));
 }
 
 static void log_command(const char *program, int argc, char *const *argv) {
@@ -121,7 +122,7 @@ tare_status tare_command_log_open(const void *values, const struct tare_option_s
     state.start = tare_clock_seconds();
     log_command(set->program, argc, argv);
     if (!state.error) return TARE_OK;
-    return TARE_FAIL(TARE_IO, "--log-file %s: cannot be written: %s", state.path, strerror(take_error()));
+    return TARE_FAIL(TARE_IO, "--log-file %s: cannot be written: %s", state.path, tare_system_error(take_error()));
 }
 
 static double seconds_of(const struct timeval *t) {
@@ -135,7 +136,8 @@ static int close_file(int exit_status) {
     state.file = -1;
     if (!error) return exit_status;
     fprintf(stderr, "tare: %s--log-file %s: cannot be written: %s (%s)\n", exit_status ? "warning: " : "", state.path,
-            strerror(error), exit_status ? "the log is incomplete" : "the work is done, but its log is incomplete");
+            tare_system_error(error),
+            exit_status ? "the log is incomplete" : "the work is done, but its log is incomplete");
     return exit_status ? exit_status : 1;
 }
 

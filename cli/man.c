@@ -1,4 +1,5 @@
 /* tare man: generates the manual pages from the option rows. The build generates all of them for 'cmake --install'. */
+#include "base/ascii.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/strbuf.h"
@@ -7,7 +8,6 @@
 #include "include/tare/version.h"
 #include "interpreter/kernels/cpu.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,7 +72,7 @@ static void put_heading(struct tare_strbuf *out, const char *path, const char *s
     put_page_name(&name, path, "-");
     tare_strbuf_puts(out, ".TH ");
     for (const char *c = tare_strbuf_text(&name); *c; c++)
-        tare_strbuf_putc(out, (char)toupper((unsigned char)*c));
+        tare_strbuf_putc(out, tare_upper(*c));
     tare_strbuf_printf(out, " 1 \"\" \"tare %s\" \"tare\"\n.SH NAME\n", TARE_VERSION);
     put_text(out, tare_strbuf_text(&name));
     tare_strbuf_puts(out, " \\- ");

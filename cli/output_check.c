@@ -2,6 +2,7 @@
 #include "cli/output_check.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/format.h"
 #include "base/log.h"
 #include "base/output.h"
 #include "cli/log.h"
@@ -28,7 +29,7 @@ static tare_status check_parent(const char *path) {
     if (access(parent, F_OK) == 0 && tare_file_kind_of(parent) != TARE_FILE_DIRECTORY)
         status = TARE_FAIL(TARE_IO, "cannot create '%s': '%s' is not a folder", path, parent);
     else if (access(parent, W_OK | X_OK) != 0)
-        status = TARE_FAIL(TARE_IO, "cannot create '%s': %s", path, strerror(errno));
+        status = TARE_FAIL(TARE_IO, "cannot create '%s': %s", path, tare_system_error(errno));
     tare_free(parent);
     return status;
 }
@@ -63,7 +64,7 @@ tare_status tare_command_check_file_output(const char *path) {
     if (tare_file_kind_of(folder) != TARE_FILE_DIRECTORY)
         status = TARE_FAIL(TARE_NOT_FOUND, "cannot create '%s': folder '%s' does not exist", path, folder);
     else if (access(folder, W_OK | X_OK) != 0)
-        status = TARE_FAIL(TARE_IO, "cannot create '%s': %s", path, strerror(errno));
+        status = TARE_FAIL(TARE_IO, "cannot create '%s': %s", path, tare_system_error(errno));
     tare_free(folder);
     return status;
 }

@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "convert/stablehlo/module.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,7 +56,7 @@ static bool text_field(size_t *at, unsigned char tag, const struct sample *s) {
     (*at)++;
     if (!varint(&size, at, s) || size == 0 || size > s->n_head - *at) return false;
     for (size_t i = 0; i < size; i++)
-        if (!isprint(s->head[*at + i])) return false;
+        if (s->head[*at + i] < ' ' || s->head[*at + i] > '~') return false;
     *at += size;
     return true;
 }

@@ -2,6 +2,7 @@
  * column has; reading a record parses its row again. A quoted value may contain separators, line breaks and doubled
  * quotes. */
 #include "datasets/csv_file.h"
+#include "base/ascii.h"
 #include "base/format.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -12,7 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { NUMBER_SIZE = 64 }; /* longer values are not numbers */
 
@@ -116,8 +116,8 @@ static bool parse_integer(int64_t *out, const char *text) {
 
 static bool parse_float(double *out, const char *text) {
     char *end;
-    if (strspn(text, "+-.0123456789eE") != strlen(text) && strcasecmp(text, "nan") != 0 &&
-        strcasecmp(text, "inf") != 0 && strcasecmp(text, "-inf") != 0)
+    if (strspn(text, "+-.0123456789eE") != strlen(text) && !tare_same_letters(text, "nan") &&
+        !tare_same_letters(text, "inf") && !tare_same_letters(text, "-inf"))
         return false;
     *out = tare_read_double(text, &end);
     return end != text && !*end;
@@ -325,7 +325,7 @@ static tare_status add_float(struct tare_features *out, const char *name, const 
     if (!parse_float(&number, text)) return TARE_FAIL(TARE_INTERNAL, "column '%s': not numeric", name);
     const float value = (float)number;
     /* strtod returns an infinity also for what double does not hold. */
-    if (!isinf(value) || strcasecmp(text + (*text == '-'), "inf") == 0)
+    if (!isinf(value) || tare_same_letters(text + (*text == '-'), "inf"))
         return tare_features_add_float(out, name, value);
     return tare_features_add_invalid(
         out, name, tare_arena_printf(&out->arena, "line %lld: column '%s': %s", (long long)line, name, text));

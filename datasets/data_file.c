@@ -1,6 +1,7 @@
 /* Files of a data set: detection of the format, and the same operations for each. */
 #include "datasets/data_file.h"
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "base/file.h"
 #include "datasets/array_file.h"
 #include "datasets/csv_file.h"
@@ -13,7 +14,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 enum { HEAD_SIZE = 16, TEXT_HEAD_SIZE = 4096 };
 
@@ -66,8 +66,9 @@ static tare_status open_images(struct tare_data_file *file, const char *path, co
 
 static bool has_csv_name(const char *path) {
     size_t size = strlen(path);
-    if (size > 3 && strcasecmp(path + size - 3, ".gz") == 0) size -= 3;
-    return size > 4 && (strncasecmp(path + size - 4, ".csv", 4) == 0 || strncasecmp(path + size - 4, ".tsv", 4) == 0);
+    if (size > 3 && tare_same_letters(path + size - 3, ".gz")) size -= 3;
+    return size > 4 &&
+           (tare_same_letters_n(path + size - 4, ".csv", 4) || tare_same_letters_n(path + size - 4, ".tsv", 4));
 }
 
 /* What is neither a TFRecord nor of another known format: a CSV file, by its name or its text; else an error that names

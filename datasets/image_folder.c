@@ -1,5 +1,6 @@
 /* Folders of images. */
 #include "datasets/image_folder.h"
+#include "base/ascii.h"
 #include "base/format.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -7,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { MAX_DEPTH = 16 };
 
@@ -32,7 +32,7 @@ static bool ends_in(const char *name, const char *const *endings) {
     const size_t size = strlen(name);
     for (; *endings; endings++) {
         const size_t n = strlen(*endings);
-        if (size > n && strcasecmp(name + size - n, *endings) == 0) return true;
+        if (size > n && tare_same_letters(name + size - n, *endings)) return true;
     }
     return false;
 }

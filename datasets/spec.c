@@ -1,11 +1,11 @@
 /* Reading and checking a DatasetSpec. */
 #include "datasets/spec.h"
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "base/file.h"
 #include "datasets/spec_input.h"
 #include "proto/text_format.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -235,9 +235,9 @@ static const char *find_field(const char *text, const char *end, const char *nam
     int depth = 0;
     for (const char *at = text; at < end;) {
         if (depth == 0 && !word && (size_t)(end - at) > size && memcmp(at, name, size) == 0 &&
-            !isalnum((unsigned char)at[size]) && at[size] != '_' && nth-- == 0)
+            !tare_is_letter_or_digit(at[size]) && at[size] != '_' && nth-- == 0)
             return at;
-        word = isalnum((unsigned char)*at) || *at == '_';
+        word = tare_is_letter_or_digit(*at) || *at == '_';
         at = pass_token(at, end, &depth);
     }
     return text;

@@ -1,13 +1,13 @@
 /* Selects a concrete function of a model by name and argument types, as tf.saved_model.load does, and builds a
  * signature that calls it. */
 #include "eval/function_signature.h"
+#include "base/ascii.h"
 #include "base/strbuf.h"
 #include "convert/call_signature.h"
 #include "convert/functions.h"
 #include "datasets/source.h"
 #include "graph/calls.h"
 
-#include <ctype.h>
 #include <string.h>
 
 /* ---- names ---- */
@@ -21,7 +21,7 @@ static bool has_program_name(const char *function, const char *name) {
         if (strncmp(function, stems[i], stem) != 0 || strncmp(function + stem, name, size) != 0) continue;
         const char *rest = function + stem + size;
         if (*rest != '_' || !rest[1]) continue;
-        while (isdigit((unsigned char)*++rest)) {
+        while (tare_is_digit(*++rest)) {
         }
         if (!*rest) return true;
     }

@@ -1,6 +1,7 @@
 /* Numbers by example, in memory or in an unnamed file. */
 #include "eval/series.h"
 #include "base/alloc.h"
+#include "base/format.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -26,7 +27,7 @@ tare_status tare_spill_map(void **out, size_t size) {
     fclose(file);
     if (data == MAP_FAILED)
         return TARE_FAIL(TARE_IO, "a temporary file of the evaluation cannot hold %zu bytes: %s", size,
-                         error ? strerror(error) : "no memory");
+                         error ? tare_system_error(error) : "no memory");
     *out = data;
     return TARE_OK;
 }

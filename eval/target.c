@@ -6,7 +6,6 @@
 #include "eval/target.h"
 #include "base/format.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Outlining. */
 #include "graph/outline.h"
+#include "base/ascii.h"
 
-#include <ctype.h>
 #include <string.h>
 
 struct outliner {
@@ -34,10 +34,10 @@ static tare_status copy_node(struct tare_node **out, struct outliner *o, const s
 
 /* Names of arguments are lower case, digits and underscores, and begin with a letter. */
 static const char *arg_name(struct outliner *o, struct tare_edge edge) {
-    char *name = tare_arena_printf(&o->function->model->arena,
-                                   isalpha((unsigned char)edge.node->name[0]) ? "%s" : "arg_%s", edge.node->name);
+    char *name = tare_arena_printf(&o->function->model->arena, tare_is_letter(edge.node->name[0]) ? "%s" : "arg_%s",
+                                   edge.node->name);
     for (char *at = name; at && *at; at++)
-        *at = isalnum((unsigned char)*at) ? (char)tolower((unsigned char)*at) : '_';
+        *at = tare_is_letter_or_digit(*at) ? tare_lower(*at) : '_';
     return name;
 }
 

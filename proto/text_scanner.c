@@ -1,28 +1,21 @@
 /* Names, numbers and strings of the text format. */
 #include "proto/text_scanner.h"
+#include "base/ascii.h"
 #include "base/format.h"
 #include "base/file.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-static bool is_space(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
 static bool is_letter(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    return tare_is_letter(c) || c == '_';
 }
 
 /* A backslash that a shell would have removed: only white space follows up to the end of the line. */
 static bool at_continuation(const struct tare_text_scanner *s) {
-    return s->relaxed && *s->at == '\\' && (s->at + 1 == s->end || is_space(s->at[1]));
+    return s->relaxed && *s->at == '\\' && (s->at + 1 == s->end || tare_is_space(s->at[1]));
 }
 
 static void skip_space(struct tare_text_scanner *s) {
@@ -30,7 +23,7 @@ static void skip_space(struct tare_text_scanner *s) {
         if (*s->at == '#') {
             const char *line_end = memchr(s->at, '\n', (size_t)(s->end - s->at));
             s->at = line_end ? line_end + 1 : s->end;
-        } else if (is_space(*s->at) || at_continuation(s)) {
+        } else if (tare_is_space(*s->at) || at_continuation(s)) {
             s->at++;
         } else {
             return;
@@ -66,7 +59,7 @@ tare_status tare_text_fail(const struct tare_text_scanner *s, const char *at, co
 const char *tare_text_seen(const struct tare_text_scanner *s, char text[48]) {
     const char *at = s->at;
     if (at == s->end) return strcpy(text, "end of text");
-    while (at < s->end && at - s->at < 32 && (is_letter(*at) || is_digit(*at) || *at == '.' || *at == '-'))
+    while (at < s->end && at - s->at < 32 && (is_letter(*at) || tare_is_digit(*at) || *at == '.' || *at == '-'))
         at++;
     if (at > s->at)
         snprintf(text, 48, "'%.*s'", (int)(at - s->at), s->at);
@@ -107,7 +100,7 @@ static tare_status take_word(struct tare_text_scanner *s, char word[TARE_TEXT_WO
 tare_status tare_text_name(struct tare_text_scanner *s, char word[TARE_TEXT_WORD_SIZE]) {
     const char *at = s->at;
     char seen[48];
-    while (at < s->end && (is_letter(*at) || (at > s->at && is_digit(*at))))
+    while (at < s->end && (is_letter(*at) || (at > s->at && tare_is_digit(*at))))
         at++;
     if (at == s->at) return tare_text_fail(s, at, "expected a name (got %s)", tare_text_seen(s, seen));
     return take_word(s, word, at);
@@ -116,7 +109,7 @@ tare_status tare_text_name(struct tare_text_scanner *s, char word[TARE_TEXT_WORD
 tare_status tare_text_type_name(struct tare_text_scanner *s, char word[TARE_TEXT_WORD_SIZE]) {
     const char *at = s->at;
     char seen[48];
-    while (at < s->end && (is_letter(*at) || is_digit(*at) || *at == '.' || *at == '/' || *at == '-'))
+    while (at < s->end && (is_letter(*at) || tare_is_digit(*at) || *at == '.' || *at == '/' || *at == '-'))
         at++;
     if (at == s->at) return tare_text_fail(s, at, "expected a type name (got %s)", tare_text_seen(s, seen));
     return take_word(s, word, at);
@@ -129,8 +122,8 @@ tare_status tare_text_scalar(struct tare_text_scanner *s, char word[TARE_TEXT_WO
     size_t sign = negative ? 1 : 0;
     at = s->at;
     hexadecimal = s->end - at > 1 && *at == '0' && (at[1] == 'x' || at[1] == 'X');
-    while (at < s->end && (is_letter(*at) || is_digit(*at) || *at == '.' ||
-                           ((*at == '-' || *at == '+') && at > s->at && is_digit(*s->at) && !hexadecimal &&
+    while (at < s->end && (is_letter(*at) || tare_is_digit(*at) || *at == '.' ||
+                           ((*at == '-' || *at == '+') && at > s->at && tare_is_digit(*s->at) && !hexadecimal &&
                             (at[-1] == 'e' || at[-1] == 'E'))))
         at++;
     if (at == s->at) return tare_text_fail(s, at, "expected a value (got %s)", tare_text_seen(s, seen));
@@ -145,7 +138,10 @@ tare_status tare_text_scalar(struct tare_text_scanner *s, char word[TARE_TEXT_WO
 }
 
 static int digit_of(char c, int base) {
-    int digit = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
+    int digit = tare_is_digit(c)       ? c - '0'
+                : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                       : 99;
     return digit < base ? digit : -1;
 }
 
@@ -272,7 +268,8 @@ static bool clean_number(char copy[TARE_TEXT_WORD_SIZE], const char *word) {
     size_t size = strlen(word);
     memcpy(copy, word, size + 1);
     if (is_letter(*digits))
-        return !strcasecmp(digits, "inf") || !strcasecmp(digits, "infinity") || !strcasecmp(digits, "nan");
+        return tare_same_letters(digits, "inf") || tare_same_letters(digits, "infinity") ||
+               tare_same_letters(digits, "nan");
     if (*digits == '0' && (digits[1] == 'x' || digits[1] == 'X')) return false;
     if (copy[size - 1] == 'f' || copy[size - 1] == 'F') copy[size - 1] = '\0';
     return true;

@@ -1,5 +1,6 @@
 /* The compatibility check: ops, dtypes, constants, variables, boundaries. */
 #include "tpu/compatibility.h"
+#include "base/ascii.h"
 #include "graph/calls.h"
 #include "graph/graph_table.h"
 #include "graph/op.h"
@@ -186,10 +187,6 @@ static const char *named_set(const char *name, size_t size) {
     return NULL;
 }
 
-static char lower(char c) {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 /* True if the list "DT_FLOAT,DT_HALF" or "half,float" contains the dtype. */
 static bool list_has(const char *list, size_t size, int dtype) {
     char name[32];
@@ -197,7 +194,7 @@ static bool list_has(const char *list, size_t size, int dtype) {
         size_t length = 0;
         if (size - at > 3 && strncmp(list + at, "DT_", 3) == 0) at += 3;
         while (at < size && list[at] != ',' && length + 1 < sizeof name)
-            name[length++] = lower(list[at++]);
+            name[length++] = tare_lower(list[at++]);
         if (tare_dtype_from_name(name, length) == dtype) return true;
         while (at < size && list[at] != ',')
             at++;

@@ -1,7 +1,7 @@
 /* Splits an option text into command line arguments, so that the same rows and parser apply. */
 #include "workflow/option_text.h"
+#include "base/ascii.h"
 
-#include <ctype.h>
 #include <string.h>
 
 enum { MOST = 128 };
@@ -11,14 +11,14 @@ static tare_status next_word(char **out, struct tare_arena *arena, const char **
     const char *p = *text;
     bool quoted = false;
     size_t used = 2;
-    while (isspace((unsigned char)*p))
+    while (tare_is_space(*p))
         p++;
     *out = NULL;
     if (!*p) return TARE_OK;
     char *word = TARE_NEW_ARRAY(arena, char, strlen(p) + 3);
     if (!word) return TARE_NO_MEMORY;
     memcpy(word, "--", 2);
-    for (; *p && (quoted || !isspace((unsigned char)*p)); p++) {
+    for (; *p && (quoted || !tare_is_space(*p)); p++) {
         if (quoted && *p == '\\' && p[1] == '"')
             word[used++] = *++p;
         else if (*p == '"')

@@ -1,6 +1,7 @@
 /* Starts the processes of a batch within the limits of processes and memory, and collects their results. */
 #include "cli/batch/schedule.h"
 #include "base/file.h"
+#include "base/format.h"
 #include "base/progress.h"
 #include "cli/command.h"
 
@@ -82,7 +83,7 @@ static tare_status start(struct tare_batch_schedule *s, struct tare_task *task) 
     const pid_t parent = getpid();
     task->pid = fork();
     if (task->pid == 0) tare_batch_child(task, &s->setup, parent);
-    if (task->pid < 0) return TARE_FAIL(TARE_NO_MEMORY, "cannot start a process: %s", strerror(errno));
+    if (task->pid < 0) return TARE_FAIL(TARE_NO_MEMORY, "cannot start a process: %s", tare_system_error(errno));
     task->state = TARE_TASK_RUNNING;
     return TARE_OK;
 }
@@ -145,7 +146,8 @@ static tare_status wait_for_one(struct tare_batch_schedule *s, struct tare_arena
         int status;
         pid_t pid = waitpid(-1, &status, WNOHANG);
         if (pid > 0) return collect(s, arena, pid, status);
-        if (pid < 0 && errno != EINTR) return TARE_FAIL(TARE_INTERNAL, "waiting for a process: %s", strerror(errno));
+        if (pid < 0 && errno != EINTR)
+            return TARE_FAIL(TARE_INTERNAL, "waiting for a process: %s", tare_system_error(errno));
         if (tare_interrupted && !*stopped) {
             stop_all(s);
             *stopped = true;

@@ -1,6 +1,7 @@
 /* tare dataset split: splits TFRecord files, and samples created from other data. */
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/format.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "cli/dataset/dataset.h"
@@ -125,7 +126,7 @@ static tare_status open_sample_file(struct sample_file *out, const char *prefix)
     sprintf(out->path, "%s.samples-XXXXXX", prefix);
     out->fd = mkstemp(out->path);
     out->named = out->fd >= 0;
-    if (out->fd < 0) return TARE_FAIL(TARE_IO, "cannot create '%s-…': %s", prefix, strerror(errno));
+    if (out->fd < 0) return TARE_FAIL(TARE_IO, "cannot create '%s-…': %s", prefix, tare_system_error(errno));
     snprintf(deleted, sizeof deleted, "/proc/self/fd/%d", out->fd);
     if (access(deleted, R_OK | W_OK) != 0) return TARE_OK;
     unlink(out->path);

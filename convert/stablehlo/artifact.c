@@ -1,12 +1,12 @@
 /* Models of single modules. The module becomes the attribute of an XlaCallModule node, as in a SavedModel, so that
  * everything that works on such models works on files of modules, too. */
 #include "convert/stablehlo/artifact.h"
+#include "base/ascii.h"
 #include "convert/stablehlo/import.h"
 
 #include "base/alloc.h"
 #include "graph/op.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,7 +168,7 @@ static tare_status set_platforms(struct tare_node *node, const struct tare_shlo_
         const struct tare_shlo_span *name = &exported->platforms[i];
         char upper[32] = { 0 };
         for (size_t k = 0; k < name->size && k + 1 < sizeof upper; k++)
-            upper[k] = (char)toupper((unsigned char)name->data[k]);
+            upper[k] = tare_upper(name->data[k]);
         TARE_TRY(add_string(node, "platforms", upper, strlen(upper)));
     }
     if (exported->n_platforms) return TARE_OK;

@@ -146,6 +146,16 @@ static tare_status choose_algorithms(struct tare_calibration_report *report, con
     return TARE_OK;
 }
 
+/* Classes and ranges of characters follow the locale in which an expression is compiled. */
+static tare_status compile(regex_t *out, const char *expression) {
+    const locale_t before = uselocale(tare_locale_c());
+    const int failure = regcomp(out, expression, REG_EXTENDED | REG_NOSUB);
+    char text[128];
+    if (failure != 0) regerror(failure, out, text, sizeof text);
+    uselocale(before);
+    return failure == 0 ? TARE_OK : TARE_FAIL(TARE_USAGE, "bad regular expression '%s': %s", expression, text);
+}
+
 tare_status tare_calibration_report_make(struct tare_calibration_report *out,
                                          const struct tare_calibration *calibration, const char *title,
                                          const struct tare_calibration_report_options *options) {
@@ -155,12 +165,7 @@ tare_status tare_calibration_report_make(struct tare_calibration_report *out,
     TARE_TRY(choose_algorithms(out, options->algorithms));
     TARE_TRY(tare_calibration_warnings(&out->warnings, calibration));
     if (!options->tensors) return add_tensors(out, NULL);
-    int failure = regcomp(&expected, options->tensors, REG_EXTENDED | REG_NOSUB);
-    if (failure != 0) {
-        char text[128];
-        regerror(failure, &expected, text, sizeof text);
-        return TARE_FAIL(TARE_USAGE, "bad regular expression '%s': %s", options->tensors, text);
-    }
+    TARE_TRY(compile(&expected, options->tensors));
     tare_status status = add_tensors(out, &expected);
     regfree(&expected);
     return status;

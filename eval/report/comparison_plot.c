@@ -1,9 +1,9 @@
 /* Scatter plots of accuracy against cost: a marker and an interval per model, and the Pareto front. */
+#include "base/ascii.h"
 #include "eval/report/comparison_page.h"
 #include "eval/report/page.h"
 #include "eval/verdict.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -200,8 +200,7 @@ static void draw(struct tare_strbuf *out, const struct tare_comparison *c, enum 
     const char *cost = axis == TARE_AGAINST_SIZE ? "size of the weights" : "estimated time per example";
     frame(&d);
     tare_page_half_begin(out);
-    tare_page_element(out, "h3", NULL, "%c%s against %s", toupper((unsigned char)d.measure->title[0]),
-                      d.measure->title + 1, cost);
+    tare_page_element(out, "h3", NULL, "%c%s against %s", tare_upper(d.measure->title[0]), d.measure->title + 1, cost);
     tare_strbuf_printf(&text, "%s of %zu models against the %s", d.measure->name, c->n_rows, cost);
     tare_plot_begin(out, &d.plot, tare_strbuf_text(&text));
     tare_plot_grid(out, &d.plot);

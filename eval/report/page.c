@@ -1,12 +1,12 @@
 /* Escapes texts and prints the elements of a page. */
 #include "eval/report/page.h"
+#include "base/ascii.h"
 #include "base/format.h"
 #include "page_css.h" /* TARE_PAGE_CSS, generated from page.css */
 #include "page_js.h"  /* TARE_PAGE_JS, from page.js */
 
 #include <math.h>
 #include <stdarg.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -236,7 +236,7 @@ void tare_page_begin(struct tare_strbuf *out, const char *what, const char *name
 
 void tare_page_id(struct tare_strbuf *out, const char *text) {
     for (; *text; text++)
-        tare_strbuf_putc(out, isalnum((unsigned char)*text) ? *text : '-');
+        tare_strbuf_putc(out, tare_is_letter_or_digit(*text) ? *text : '-');
 }
 
 void tare_page_heading(struct tare_strbuf *out, const char *format, ...) {

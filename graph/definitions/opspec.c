@@ -1,5 +1,6 @@
 /* Reads the three specification strings of a row into a definition. */
 #include "graph/definitions/opspec.h"
+#include "base/ascii.h"
 #include "base/strbuf.h"
 #include "graph/attr_text.h"
 #include "graph/definitions/textvalue.h"
@@ -18,14 +19,8 @@ struct cursor {
     const char *at;
 };
 
-static bool is_letter(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 static bool is_word(char c) {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '_';
-}
-static bool is_space(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
+    return tare_is_letter_or_digit(c) || c == '_';
 }
 
 /* The registration error for the item, with the rest of the text. */
@@ -48,7 +43,7 @@ static int rest(const struct cursor *cursor) {
 }
 
 static void skip(struct cursor *cursor) {
-    while (cursor->at < cursor->end && is_space(*cursor->at))
+    while (cursor->at < cursor->end && tare_is_space(*cursor->at))
         cursor->at++;
 }
 
@@ -63,7 +58,7 @@ static bool take(struct cursor *cursor, const char *literal) {
 /* A letter and word characters, then spaces. */
 static bool take_word(struct cursor *cursor, const char **word, size_t *size) {
     const char *at = cursor->at;
-    if (at == cursor->end || !is_letter(*at)) return false;
+    if (at == cursor->end || !tare_is_letter(*at)) return false;
     while (at < cursor->end && is_word(*at))
         at++;
     *word = cursor->at;
@@ -311,10 +306,11 @@ static tare_status read_arg(struct cursor *cursor, struct tare_op_arg *arg) {
     size_t size;
     bool ref;
     skip(cursor);
-    if (cursor->at == cursor->end || is_letter(*cursor->at) != (*cursor->at >= 'a') || !take_name(cursor, &arg->name))
+    if (cursor->at == cursor->end || tare_is_letter(*cursor->at) != (*cursor->at >= 'a') ||
+        !take_name(cursor, &arg->name))
         return complain(cursor, "Trouble parsing 'name:'");
     ref = cursor->end - cursor->at > 3 && memcmp(cursor->at, "Ref", 3) == 0 &&
-          (is_space(cursor->at[3]) || cursor->at[3] == '(') && take(cursor, "Ref") && take(cursor, "(");
+          (tare_is_space(cursor->at[3]) || cursor->at[3] == '(') && take(cursor, "Ref") && take(cursor, "(");
     arg->is_ref = ref;
     if (!take_word(cursor, &word, &size))
         return complain(cursor, "Trouble parsing either a type or an attr name at '%.*s'", rest(cursor), cursor->at);
@@ -356,7 +352,7 @@ static const char *item_end(const char *at, char separator) {
 }
 
 static bool is_blank(const char *at) {
-    while (is_space(*at))
+    while (tare_is_space(*at))
         at++;
     return !*at;
 }
@@ -375,18 +371,18 @@ static size_t count_items(const char *text, char separator) {
 static bool next_item(struct cursor *cursor, char separator) {
     const char *start = cursor->item ? cursor->end + (*cursor->end == separator) : cursor->text;
     if (is_blank(start)) return false;
-    while (is_space(*start))
+    while (tare_is_space(*start))
         start++;
     cursor->item = cursor->at = start;
     cursor->end = item_end(start, separator);
-    while (cursor->end > start && is_space(cursor->end[-1]))
+    while (cursor->end > start && tare_is_space(cursor->end[-1]))
         cursor->end--;
     return true;
 }
 
 /* Moves past the spaces between an item and its separator. */
 static void to_separator(struct cursor *cursor) {
-    while (is_space(*cursor->end))
+    while (tare_is_space(*cursor->end))
         cursor->end++;
 }
 
@@ -394,7 +390,7 @@ static void to_separator(struct cursor *cursor) {
 static void take_whole(struct cursor *cursor, const char *text) {
     cursor->text = cursor->item = cursor->at = text;
     cursor->end = text + strlen(text);
-    while (cursor->end > text && is_space(cursor->end[-1]))
+    while (cursor->end > text && tare_is_space(cursor->end[-1]))
         cursor->end--;
 }
 

@@ -1,16 +1,16 @@
 /* Syntax of protobuf's text format. */
 #include "graph/definitions/textvalue.h"
+#include "base/ascii.h"
 #include "base/format.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { DEEPEST = 32 };
 
 static bool is_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return tare_is_letter_or_digit(c) || c == '_';
 }
 
 void tare_text_skip(struct tare_text_reader *reader) {
@@ -188,7 +188,7 @@ bool tare_text_int(int64_t *out, const struct tare_text_value *value) {
 bool tare_text_float(double *out, const struct tare_text_value *value) {
     const char *text = value->text.data;
     char *end;
-    if (value->kind != TARE_TEXT_SCALAR || strncasecmp(text + (*text == '-'), "0x", 2) == 0) return false;
+    if (value->kind != TARE_TEXT_SCALAR || tare_same_letters_n(text + (*text == '-'), "0x", 2)) return false;
     *out = tare_read_double(text, &end);
     if (end > text && (*end == 'f' || *end == 'F')) end++;
     return end > text && end == text + value->text.size;

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/control.h"
 #include "base/file.h"
+#include "base/format.h"
 #include "base/output.h"
 #include "base/strbuf.h"
 #include "tpu_compiler_py.h" /* TARE_TPU_COMPILER_PY, generated from tpu_compiler.py */
@@ -54,9 +55,9 @@ tare_status tare_tpu_compiler_open(struct tare_tpu_compiler *compiler) {
     compiler->folder = NULL;
     tare_strbuf_printf(&path, "%s/tare-check-XXXXXX", folder && *folder ? folder : "/tmp");
     if (path.failed || !mkdtemp(path.data)) {
-        const tare_status status =
-            path.failed ? TARE_NO_MEMORY
-                        : TARE_FAIL(TARE_IO, "%s: cannot be created: %s (set TMPDIR)", path.data, strerror(errno));
+        const tare_status status = path.failed ? TARE_NO_MEMORY
+                                               : TARE_FAIL(TARE_IO, "%s: cannot be created: %s (set TMPDIR)", path.data,
+                                                           tare_system_error(errno));
         tare_strbuf_free(&path);
         return status;
     }
@@ -114,9 +115,9 @@ static tare_status run_shell(int *code, const char *command, const char *out, co
         failed = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (!failed) failed = posix_spawn(&child, "/bin/sh", &actions, NULL, (char *const *)(uintptr_t)words, environ);
     posix_spawn_file_actions_destroy(&actions);
-    if (failed) return TARE_FAIL(TARE_IO, "/bin/sh: cannot be run: %s", strerror(failed));
+    if (failed) return TARE_FAIL(TARE_IO, "/bin/sh: cannot be run: %s", tare_system_error(failed));
     while (waitpid(child, &state, 0) < 0) {
-        if (errno != EINTR) return TARE_FAIL(TARE_IO, "the TPU compiler: %s", strerror(errno));
+        if (errno != EINTR) return TARE_FAIL(TARE_IO, "the TPU compiler: %s", tare_system_error(errno));
         if (tare_control_is_stopped()) kill(child, SIGTERM);
     }
     TARE_TRY(tare_control_check());

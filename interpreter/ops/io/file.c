@@ -1,5 +1,6 @@
 /* ReadFile and DecodeCSV. */
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "base/format.h"
 #include "base/file.h"
 #include "interpreter/ops/support/operand.h"
@@ -83,7 +84,7 @@ static tare_status read_field(struct tare_strbuf *out, bool *more, size_t *at, c
 /* Whether spaces alone follow the number that ends at `end`; there is none if `end` is where the text begins. */
 static bool ends(const char *text, const char *end) {
     if (end == text) return false;
-    while (tare_text_is_space(*end))
+    while (tare_is_space(*end))
         end++;
     return *end == '\0';
 }

@@ -1,6 +1,7 @@
 /* Set operations on the rows of dense and sparse tensors: difference, intersection, union and size. The elements of
  * each row are sorted and deduplicated first; results are sparse tensors in row-major order. */
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "interpreter/ops/support/index.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
@@ -9,7 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum operation { A_MINUS_B, B_MINUS_A, INTERSECTION, UNION };
 
@@ -95,7 +95,7 @@ static tare_status read_operation(enum operation *out, const struct tare_node *n
     const char *name = tare_node_string(node, "set_operation", "");
     *out = UNION;
     for (int i = 0; i < 4; i++)
-        if (strcasecmp(name, names[i]) == 0) {
+        if (tare_same_letters(name, names[i])) {
             *out = (enum operation)i;
             return TARE_OK;
         }

@@ -1,7 +1,7 @@
 /* Decoding and encoding of UTF-8, UTF-16, UTF-32 and single-byte encodings. */
 #include "interpreter/ops/string/codepoint.h"
+#include "base/ascii.h"
 
-#include <ctype.h>
 #include <string.h>
 
 static const struct {
@@ -18,7 +18,7 @@ tare_status tare_encoding_find(enum tare_encoding *out, const char *name) {
     char plain[16];
     size_t n = 0;
     for (const char *c = name; *c && n + 1 < sizeof plain; c++)
-        if (isalnum((unsigned char)*c)) plain[n++] = (char)tolower((unsigned char)*c);
+        if (tare_is_letter_or_digit(*c)) plain[n++] = tare_lower(*c);
     plain[n] = '\0';
     for (size_t i = 0; i < sizeof encodings / sizeof *encodings; i++)
         if (strcmp(plain, encodings[i].name) == 0) {

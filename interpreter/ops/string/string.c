@@ -1,11 +1,11 @@
 /* Element-wise string ops: StringLower, StringUpper, StringStrip, StringLength, Substr, StringJoin. */
+#include "base/ascii.h"
 #include "interpreter/ops/string/case_mapping.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/string/text.h"
 
 #include <string.h>
-#include <strings.h>
 
 static tare_status map_unicode_case(struct tare_strbuf *out, struct tare_str text, const void *arg) {
     const char *end = text.size ? memchr(text.data, '\0', text.size) : NULL; /* TensorFlow passes a C string to ICU */
@@ -28,7 +28,7 @@ static tare_status run_case(struct tare_kernel *kernel) {
     const char *encoding = tare_node_string(kernel->node, "encoding", "");
     bool upper = strcmp(kernel->node->op, "StringUpper") == 0;
     if (!encoding[0]) return tare_text_map(kernel, map_ascii_case, &upper);
-    if (strcasecmp(encoding, "utf-8") != 0)
+    if (!tare_same_letters(encoding, "utf-8"))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "only utf-8 or '' (no encoding) is supported, received %s", encoding);
     return tare_text_map(kernel, map_unicode_case, &upper);
 }
@@ -36,9 +36,9 @@ static tare_status run_case(struct tare_kernel *kernel) {
 static tare_status map_strip(struct tare_strbuf *out, struct tare_str text, const void *arg) {
     size_t first = 0, last = text.size;
     (void)arg;
-    while (first < last && tare_text_is_space(text.data[first]))
+    while (first < last && tare_is_space(text.data[first]))
         first++;
-    while (last > first && tare_text_is_space(text.data[last - 1]))
+    while (last > first && tare_is_space(text.data[last - 1]))
         last--;
     tare_strbuf_append(out, text.data + first, last - first);
     return TARE_OK;

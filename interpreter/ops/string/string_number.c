@@ -1,5 +1,6 @@
 /* AsString, StringToNumber, hash buckets, DecodeRaw and Fingerprint: conversions between strings and numbers. */
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "base/format.h"
 #include "interpreter/ops/string/hash64.h"
 #include "interpreter/ops/support/operand.h"
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* ---- StringToNumber ---- */
 
@@ -64,9 +64,9 @@ static tare_status run_to_number(struct tare_kernel *kernel) {
         size_t first = 0, last = text.size;
         char plain[320];
         bool fits;
-        while (first < last && tare_text_is_space(text.data[first]))
+        while (first < last && tare_is_space(text.data[first]))
             first++;
-        while (last > first && tare_text_is_space(text.data[last - 1]))
+        while (last > first && tare_is_space(text.data[last - 1]))
             last--;
         fits = last - first < sizeof plain && !memchr(text.data, 0, text.size);
         if (fits) {

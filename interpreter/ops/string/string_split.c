@@ -1,5 +1,6 @@
 /* StringSplit, StringSplitV2, ReduceJoin and UnsortedSegmentJoin: splitting and joining strings. */
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/string/text.h"
@@ -43,12 +44,12 @@ static bool split_at_whitespace(struct parts *parts, struct tare_str text, int64
     size_t at = 0;
     for (int64_t n = 0;; n++) {
         size_t start;
-        while (at < text.size && tare_text_is_space(text.data[at]))
+        while (at < text.size && tare_is_space(text.data[at]))
             at++;
         if (most > 0 && n == most) return add_part(parts, text.data + at, text.size - at);
         if (at == text.size) return true;
         start = at;
-        while (at < text.size && !tare_text_is_space(text.data[at]))
+        while (at < text.size && !tare_is_space(text.data[at]))
             at++;
         if (!add_part(parts, text.data + start, at - start)) return false;
     }

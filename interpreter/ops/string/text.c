@@ -22,10 +22,6 @@ tare_status tare_text_map(struct tare_kernel *kernel,
     return status;
 }
 
-bool tare_text_is_space(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 tare_status tare_text_check_splits(const struct tare_tensor *splits, int64_t values) {
     int64_t last = 0;
     if (splits->shape.rank != 1 || splits->elements < 1)

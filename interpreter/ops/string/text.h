@@ -18,8 +18,6 @@ tare_status tare_text_store(struct tare_tensor *tensor, int64_t i, struct tare_s
 tare_status tare_text_map(struct tare_kernel *kernel,
                           tare_status (*fn)(struct tare_strbuf *out, struct tare_str text, const void *arg),
                           const void *arg);
-/* isspace in the C locale. */
-bool tare_text_is_space(char c);
 
 /* Writes element i of an int32 or int64 tensor. */
 static inline void tare_text_set_index(struct tare_tensor *tensor, int64_t i, int64_t value) {

@@ -1,11 +1,13 @@
-/* The library reads and prints numbers with a point whatever the locale of its host: results in a locale with a decimal
- * comma, which the test builds, are those in the locale "C". */
+/* The library reads and prints numbers with a point, and knows the letters of ASCII, whatever the locale of its host:
+ * results in a locale with a decimal comma, which the test builds, are those in the locale "C". */
 #include "include/tare/tare.h"
 
 #include "support/api_check.h"
 #include "support/temp.h"
 
 #include <locale.h>
+#include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,24 +15,44 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <cmocka.h>
 
 static const char *const samples = GLYPHS "calibration.tfrecord.gz", *const records = GLYPHS "eval.tfrecord.gz";
 
-/* localedef warns, and fails, because the other categories are missing; what it writes is complete. */
-static void use_comma(void) {
-    static const char source[] = "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\ngrouping 3;3\nEND LC_NUMERIC\n";
-    const char *path = temp_file("comma.source", source, sizeof source - 1);
-    char command[4096], text[32];
-    snprintf(command, sizeof command, "localedef --force --no-archive -i '%s' '%s/comma' >/dev/null 2>&1", path,
+/* A locale with a decimal comma and groups of thousands, in which I and i are no pair, as in Turkish. localedef needs
+ * no file of the package `locales`; it warns, and fails, because other categories are missing, but what it writes is
+ * complete. */
+static const char *comma_locale(void) {
+    static const char characters[] = "<code_set_name> PLAIN\n<comment_char> %\n<escape_char> /\n<mb_cur_min> 1\n"
+                                     "<mb_cur_max> 1\nCHARMAP\n<U0000>..<U007F> /x00\nEND CHARMAP\n";
+    static const char source[] = "LC_CTYPE\nupper <U0041>..<U005A>\nlower <U0061>..<U007A>\ndigit <U0030>..<U0039>\n"
+                                 "space <U0020>;<U0009>..<U000D>\nblank <U0020>;<U0009>\n"
+                                 "tolower (<U0041>,<U0061>)\ntoupper (<U0061>,<U0041>)\nEND LC_CTYPE\n"
+                                 "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\ngrouping 3;3\nEND LC_NUMERIC\n";
+    char command[4096];
+    (void)temp_file("comma.map", characters, sizeof characters - 1);
+    (void)temp_file("comma.source", source, sizeof source - 1);
+    snprintf(command, sizeof command,
+             "cd '%s' && localedef --force --no-archive -f ./comma.map -i ./comma.source ./comma >/dev/null 2>&1",
              temp_folder());
     (void)!system(command);
     setenv("LOCPATH", temp_folder(), 1);
-    assert_non_null(setlocale(LC_ALL, "comma"));
-    snprintf(text, sizeof text, "%g", 0.5);
-    assert_string_equal(text, "0,5");
+    return "comma";
+}
+
+static void check_locale(void) {
+    char text[32];
+    snprintf(text, sizeof text, "%g %'d", 0.5, 1234567);
+    assert_string_equal(text, "0,5 1.234.567");
     assert_true(strtod("0.5", NULL) == 0);
+    assert_int_not_equal(strcasecmp("INF", "inf"), 0);
+}
+
+static void use_comma(void) {
+    assert_non_null(setlocale(LC_ALL, comma_locale()));
+    check_locale();
 }
 
 static tare_model *open_glyphs(void) {
@@ -76,6 +98,17 @@ static void check_equal(char *point, char *comma) {
     tare_text_free(comma);
 }
 
+static void check_same(struct texts *point, struct texts *comma) {
+    check_equal(point->described, comma->described);
+    check_equal(point->ranges, comma->ranges);
+    check_equal(point->page, comma->page);
+    check_equal(point->layers, comma->layers);
+    check_equal(point->report, comma->report);
+    assert_string_equal(point->error, comma->error);
+    free(point->error);
+    free(comma->error);
+}
+
 static void texts__are_the_same_with_a_decimal_comma(void **state) {
     struct texts point, comma;
     (void)state;
@@ -83,14 +116,49 @@ static void texts__are_the_same_with_a_decimal_comma(void **state) {
     use_comma();
     make_texts(&comma);
     setlocale(LC_ALL, "C");
-    check_equal(point.described, comma.described);
-    check_equal(point.ranges, comma.ranges);
-    check_equal(point.page, comma.page);
-    check_equal(point.layers, comma.layers);
-    check_equal(point.report, comma.report);
-    assert_string_equal(point.error, comma.error);
-    free(point.error);
-    free(comma.error);
+    check_same(&point, &comma);
+}
+
+/* As setlocale, but of one thread, whose calls start workers in the locale of the process. */
+static void *make_in_thread(void *arg) {
+    const locale_t comma = newlocale(LC_ALL_MASK, comma_locale(), (locale_t)0);
+    assert_non_null(comma);
+    const locale_t before = uselocale(comma);
+    check_locale();
+    make_texts(arg);
+    check_locale();
+    uselocale(before);
+    freelocale(comma);
+    return NULL;
+}
+
+static void texts__are_the_same_in_a_thread_with_a_locale_of_its_own(void **state) {
+    struct texts point, comma;
+    pthread_t thread;
+    (void)state;
+    make_texts(&point);
+    assert_int_equal(pthread_create(&thread, NULL, make_in_thread, &comma), 0);
+    pthread_join(thread, NULL);
+    check_same(&point, &comma);
+}
+
+/* In a locale without the pair I and i, the column would be text. */
+static void letters__are_those_of_ascii(void **state) {
+    static const char table[] = "high\n0.5\nINF\n", spec[] = "input { name: \"high\" shape: 1 type: FLOAT32 }";
+    const char *path = temp_file("table.CSV", table, sizeof table - 1);
+    tare_reader *reader;
+    const tare_array *arrays;
+    size_t count;
+    (void)state;
+    use_comma();
+    OK(tare_reader_open(&reader, NULL, &path, 1, temp_file("high.spec", spec, sizeof spec - 1)));
+    for (int i = 0; i < 2; i++) {
+        OK(tare_reader_next(reader, &arrays, &count));
+        assert_int_equal(count, 1);
+        assert_true(*(const float *)arrays[0].data == (i ? INFINITY : 0.5f));
+    }
+    tare_reader_close(reader);
+    setlocale(LC_ALL, "C");
 }
 
 /* Every line has as many cells as the first one. */
@@ -138,6 +206,8 @@ static void comparison__has_points_with_a_decimal_comma(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts__are_the_same_with_a_decimal_comma),
+        cmocka_unit_test(texts__are_the_same_in_a_thread_with_a_locale_of_its_own),
+        cmocka_unit_test(letters__are_those_of_ascii),
         cmocka_unit_test(comparison__has_points_with_a_decimal_comma),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
