@@ -1,20 +1,9 @@
 /* Distances that are written as small differences of products: x² + c² − 2 x·c, and 1 − a·b of unit vectors. */
 #include "tpu/exact/internal.h"
-#include "graph/op.h"
-
-static bool has_flag(const struct tare_node *node, unsigned flags) {
-    return node->def && node->def->row && node->def->row->flags & flags;
-}
 
 bool tare_exact_is_square(const struct tare_node *node) {
     return tare_node_is(node, "Square") || tare_node_is(node, "SquaredDifference") ||
            (tare_node_is(node, "Mul") && tare_edge_equal(node->inputs[0], node->inputs[1]));
-}
-
-static struct tare_edge before_moves(struct tare_edge edge) {
-    while (!tare_node_is_arg(edge.node) && has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs)
-        edge = edge.node->inputs[0];
-    return edge;
 }
 
 /* The terms of a sum: a product of two values, or a sum of squares. */
@@ -26,11 +15,12 @@ struct terms {
 
 static void find_terms(struct terms *terms, struct tare_edge edge, int depth) {
     enum { DEEPEST = 8 };
-    const struct tare_node *node = before_moves(edge).node;
+    const struct tare_node *node = tare_exact_before_moves(edge).node;
     if (depth > DEEPEST || tare_node_is_arg(node)) return;
-    if (has_flag(node, TARE_OP_PRODUCT)) terms->product = node;
-    if (has_flag(node, TARE_OP_REDUCE) && tare_exact_is_square(before_moves(node->inputs[0]).node))
-        terms->squared = before_moves(before_moves(node->inputs[0]).node->inputs[0]);
+    if (tare_exact_has_flag(node, TARE_OP_PRODUCT)) terms->product = node;
+    if (tare_exact_has_flag(node, TARE_OP_REDUCE) &&
+        tare_exact_is_square(tare_exact_before_moves(node->inputs[0]).node))
+        terms->squared = tare_exact_before_moves(tare_exact_before_moves(node->inputs[0]).node->inputs[0]);
     if (!tare_op_is_one_of(node->op, (const char *const[]){ "AddV2", "Add", "Sub", "Mul", "Neg", "RealDiv", NULL }))
         return;
     for (size_t i = 0; i < node->n_inputs; i++)
@@ -47,7 +37,7 @@ bool tare_exact_is_expanded_distance(const struct tare_exact_values *v, const st
     find_terms(&terms, node->inputs[0], 0);
     find_terms(&terms, node->inputs[1], 0);
     for (size_t i = 0; terms.product && terms.squared.node && i < terms.product->n_inputs; i++)
-        if (tare_edge_equal(before_moves(terms.product->inputs[i]), terms.squared)) return true;
+        if (tare_edge_equal(tare_exact_before_moves(terms.product->inputs[i]), terms.squared)) return true;
     return false;
 }
 
@@ -57,15 +47,13 @@ static bool varies(const struct tare_exact_values *v, struct tare_edge edge) {
     return tare_value_fact(v->facts, edge)->varies;
 }
 
-/* The value before moves and arithmetic with constants: max(x, ε), x + ε, 2 x, −x, min(max(x, −1), 1), max over an
- * axis. */
-static struct tare_edge before_constants(const struct tare_exact_values *v, struct tare_edge edge) {
+struct tare_edge tare_exact_before_constants(const struct tare_exact_values *v, struct tare_edge edge) {
     static const char *const ops[] = { "Maximum", "Minimum", "AddV2",       "Add", "Mul", "RealDiv",
                                        "Neg",     "Sub",     "ClipByValue", "Max", "Min", NULL };
     enum { MOST_STEPS = 16 };
     for (int step = 0; step < MOST_STEPS; step++) {
         size_t varying = 0, at = 0;
-        edge = before_moves(edge);
+        edge = tare_exact_before_moves(edge);
         if (tare_node_is_arg(edge.node) || !tare_op_is_one_of(edge.node->op, ops)) return edge;
         for (size_t i = 0; i < edge.node->n_inputs; i++) {
             if (!varies(v, edge.node->inputs[i])) continue;
@@ -80,17 +68,17 @@ static struct tare_edge before_constants(const struct tare_exact_values *v, stru
 
 /* The norm of x, or what x is multiplied with to have norm 1. */
 static bool is_norm(const struct tare_exact_values *v, struct tare_edge edge, const char *root, struct tare_edge x) {
-    const struct tare_node *node = before_constants(v, edge).node;
+    const struct tare_node *node = tare_exact_before_constants(v, edge).node;
     if (tare_node_is_arg(node) || !tare_node_is(node, root)) return false;
-    node = before_constants(v, node->inputs[0]).node;
+    node = tare_exact_before_constants(v, node->inputs[0]).node;
     if (tare_node_is_arg(node) || !tare_node_is(node, "Sum")) return false;
-    node = before_moves(node->inputs[0]).node;
+    node = tare_exact_before_moves(node->inputs[0]).node;
     return !tare_node_is_arg(node) && tare_exact_is_square(node) &&
-           tare_edge_equal(before_moves(node->inputs[0]), before_moves(x));
+           tare_edge_equal(tare_exact_before_moves(node->inputs[0]), tare_exact_before_moves(x));
 }
 
 bool tare_exact_is_unit(const struct tare_exact_values *v, struct tare_edge edge) {
-    const struct tare_node *node = before_moves(edge).node;
+    const struct tare_node *node = tare_exact_before_moves(edge).node;
     if (tare_node_is_arg(node) || node->n_inputs != 2) return false;
     if (tare_op_is_one_of(node->op, (const char *const[]){ "RealDiv", "DivNoNan", NULL }))
         return is_norm(v, node->inputs[1], "Sqrt", node->inputs[0]);
@@ -108,16 +96,16 @@ static bool has_unit(const struct tare_exact_values *v, const struct tare_node *
 static bool is_product_of_units(const struct tare_exact_values *v, struct tare_edge edge) {
     const struct tare_node *node = edge.node;
     if (tare_node_is_arg(node)) return false;
-    if (has_flag(node, TARE_OP_PRODUCT)) return has_unit(v, node);
+    if (tare_exact_has_flag(node, TARE_OP_PRODUCT)) return has_unit(v, node);
     if (!tare_node_is(node, "Sum")) return false;
-    node = before_moves(node->inputs[0]).node;
+    node = tare_exact_before_moves(node->inputs[0]).node;
     return !tare_node_is_arg(node) && tare_node_is(node, "Mul") && !tare_exact_is_square(node) && has_unit(v, node);
 }
 
 bool tare_exact_is_cosine_distance(const struct tare_exact_values *v, const struct tare_exact_view *view,
                                    const struct tare_node *node) {
     (void)view;
-    if (tare_node_is(node, "Acos")) return is_product_of_units(v, before_constants(v, node->inputs[0]));
+    if (tare_node_is(node, "Acos")) return is_product_of_units(v, tare_exact_before_constants(v, node->inputs[0]));
     if (!tare_node_is(node, "Sub") || varies(v, node->inputs[0]) == varies(v, node->inputs[1])) return false;
-    return is_product_of_units(v, before_constants(v, node->inputs[varies(v, node->inputs[1])]));
+    return is_product_of_units(v, tare_exact_before_constants(v, node->inputs[varies(v, node->inputs[1])]));
 }

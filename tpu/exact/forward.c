@@ -4,19 +4,14 @@
  * not get a rounded one. And what one op computes and one op reads is never stored: a TPU computes both in one pass, in
  * float32, so that rounding between them costs accuracy and saves nothing. */
 #include "tpu/exact/internal.h"
-#include "graph/op.h"
-
-static bool has_flag(const struct tare_node *node, unsigned flags) {
-    return node->def && node->def->row && node->def->row->flags & flags;
-}
 
 static enum tare_quant_role role_of(const struct tare_node *node) {
     return node->def && node->def->row ? node->def->row->quant : TARE_QUANT_NONE;
 }
 
 static bool is_arithmetic(const struct tare_node *node) {
-    if (has_flag(node, TARE_OP_MOVE | TARE_OP_CREATE | TARE_OP_DISCRETE)) return false;
-    return has_flag(node, TARE_OP_ELEMENTWISE | TARE_OP_ARITHMETIC | TARE_OP_REDUCE) ||
+    if (tare_exact_has_flag(node, TARE_OP_MOVE | TARE_OP_CREATE | TARE_OP_DISCRETE)) return false;
+    return tare_exact_has_flag(node, TARE_OP_ELEMENTWISE | TARE_OP_ARITHMETIC | TARE_OP_REDUCE) ||
            role_of(node) == TARE_QUANT_BIAS;
 }
 
@@ -27,7 +22,7 @@ static const struct tare_exact_slot *exact_operand(const struct tare_exact_value
         const struct tare_exact_slot *slot = tare_exact_find(&v->by_edge, edge.node, edge.index);
         if (!slot && !tare_node_is_arg(edge.node)) slot = tare_exact_find(&v->by_node, edge.node, 0);
         if (slot) return slot;
-        if (tare_node_is_arg(edge.node) || !has_flag(edge.node, TARE_OP_MOVE) || !edge.node->n_inputs ||
+        if (tare_node_is_arg(edge.node) || !tare_exact_has_flag(edge.node, TARE_OP_MOVE) || !edge.node->n_inputs ||
             !tare_exact_carries_floats(tare_edge_dtype(edge.node->inputs[0])))
             return NULL;
         edge = edge.node->inputs[0];

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "graph/graph_table.h"
+#include "graph/op.h"
 #include "tpu/exact/values.h"
 #include "tpu/exact/facts.h"
 
@@ -65,20 +66,38 @@ struct tare_exact_kind {
 
 /* tpu/exact/kinds.c: the table; the last has no reason. */
 extern const struct tare_exact_kind tare_exact_kinds[];
+/* Floor, Ceil, Rint, Round. */
+bool tare_exact_rounds_to_integers(const struct tare_node *node);
+
+/* A test of one kind of node: the type of tare_exact_kind.applies. */
+#define TARE_EXACT_TEST(name)                                                                                          \
+    bool name(const struct tare_exact_values *values, const struct tare_exact_view *view, const struct tare_node *node)
+
 /* Whether a check has found that the node, which may be an argument, changes outputs. */
-bool tare_exact_is_found(const struct tare_exact_values *values, const struct tare_exact_view *view,
-                         const struct tare_node *node);
+TARE_EXACT_TEST(tare_exact_is_found);
 
 /* tpu/exact/distances.c: x², (x − y)²; */
 bool tare_exact_is_square(const struct tare_node *node);
 /* x² + c² − 2 x·c: a sum of squares of x, and a product of x; */
-bool tare_exact_is_expanded_distance(const struct tare_exact_values *values, const struct tare_exact_view *view,
-                                     const struct tare_node *node);
+TARE_EXACT_TEST(tare_exact_is_expanded_distance);
 /* 1 − a·b and acos(a·b), where a or b is divided by its norm; */
-bool tare_exact_is_cosine_distance(const struct tare_exact_values *values, const struct tare_exact_view *view,
-                                   const struct tare_node *node);
-/* a value that is divided by its norm. */
+TARE_EXACT_TEST(tare_exact_is_cosine_distance);
+/* a value that is divided by its norm; */
 bool tare_exact_is_unit(const struct tare_exact_values *values, struct tare_edge edge);
+/* the value before moves and arithmetic with constants: max(x, ε), x + ε, 2 x, −x, max over an axis. */
+struct tare_edge tare_exact_before_constants(const struct tare_exact_values *values, struct tare_edge edge);
+
+/* tpu/exact/differences.c */
+TARE_EXACT_TEST(tare_exact_differs_from_itself);
+TARE_EXACT_TEST(tare_exact_differs_by_weights);
+TARE_EXACT_TEST(tare_exact_compares_probabilities);
+
+/* tpu/exact/linear.c: a product with weights of one sign, and kinds of linear functions of inputs. */
+bool tare_exact_is_weighted_mean(const struct tare_exact_values *values, const struct tare_node *node);
+TARE_EXACT_TEST(tare_exact_removes_mean);
+TARE_EXACT_TEST(tare_exact_is_projection);
+TARE_EXACT_TEST(tare_exact_is_log_spectrum);
+TARE_EXACT_TEST(tare_exact_is_solved);
 
 /* tpu/exact/results.c: outputs that are linear in the inputs (level TARE_EXACT_PRODUCT), final probabilities and
  * outputs with a large mean (TARE_EXACT_RESULT), other outputs (TARE_EXACT_OUTPUT). */
@@ -89,6 +108,16 @@ tare_status tare_exact_outputs(struct tare_exact_values *values);
 
 /* tpu/exact/forward.c: arithmetic after exact values, and values that pass from one op to another. */
 tare_status tare_exact_forward(struct tare_exact_values *values);
+
+static inline bool tare_exact_has_flag(const struct tare_node *node, unsigned flags) {
+    return node->def && node->def->row && node->def->row->flags & flags;
+}
+
+static inline struct tare_edge tare_exact_before_moves(struct tare_edge edge) {
+    while (!tare_node_is_arg(edge.node) && tare_exact_has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs)
+        edge = edge.node->inputs[0];
+    return edge;
+}
 
 /* tpu/exact/values.c, for those. */
 struct tare_exact_slot *tare_exact_find(const struct tare_map *map, const void *node, int index);

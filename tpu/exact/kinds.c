@@ -2,14 +2,9 @@
  * follows the operands back, and the test. docs/converter.md explains the reasons and the cost. */
 #include "tpu/exact/internal.h"
 #include "tpu/exact/range_values.h"
-#include "graph/op.h"
 
 #include <math.h>
 #include <string.h>
-
-static bool has_flag(const struct tare_node *node, unsigned flags) {
-    return node->def && node->def->row && node->def->row->flags & flags;
-}
 
 static bool has_float_output(const struct tare_node *node) {
     for (size_t i = 0; i < node->n_outputs; i++)
@@ -20,6 +15,15 @@ static bool has_float_output(const struct tare_node *node) {
 /* Floats that the bfloat16 pass would round. */
 static bool is_wide_float(int dtype) {
     return tare_exact_carries_floats(dtype) && dtype != TARE_DT_VARIANT;
+}
+
+/* Parts of complex numbers: spectra and phases. */
+static bool becomes_complex(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                            const struct tare_node *node) {
+    (void)v;
+    (void)view;
+    return node->n_inputs && node->n_outputs && is_wide_float(tare_edge_dtype(node->inputs[0])) &&
+           tare_dtype_base(node->output_dtypes[0]) == TARE_DT_COMPLEX64;
 }
 
 static const struct tare_value_fact *fact_of(const struct tare_exact_values *v, struct tare_edge edge) {
@@ -73,7 +77,7 @@ static bool is_whole(const struct tare_tensor *value) {
     return any;
 }
 
-static bool rounds_to_integers(const struct tare_node *node) {
+bool tare_exact_rounds_to_integers(const struct tare_node *node) {
     return is_one_of(node, (const char *const[]){ "Floor", "Ceil", "Rint", "Round", NULL });
 }
 
@@ -93,14 +97,15 @@ static int integers_of(const struct tare_exact_values *v, struct tare_edge edge)
         if (tare_node_is(edge.node, "Const"))
             return is_folded_range(tare_edge_constant(edge)) ? 2 : is_whole(tare_edge_constant(edge));
         if (tare_node_is(edge.node, "Range")) return 2;
-        if (rounds_to_integers(edge.node)) return 1;
+        if (tare_exact_rounds_to_integers(edge.node)) return 1;
         if (tare_node_is(edge.node, "Cast") && tare_dtype_is_integer(tare_edge_dtype(edge.node->inputs[0])))
             return tare_node_is_arg(edge.node->inputs[0].node) ? 1 : 2;
-        if (!edge.node->n_inputs || !has_flag(edge.node, TARE_OP_MOVE | TARE_OP_ARITHMETIC)) return 0;
-        edge = edge.node->inputs[has_flag(edge.node, TARE_OP_MOVE) || fact_of(v, edge.node->inputs[0])->varies ||
-                                         edge.node->n_inputs < 2 || !tare_edge_constant(edge.node->inputs[0])
-                                     ? 0
-                                     : 1];
+        if (!edge.node->n_inputs || !tare_exact_has_flag(edge.node, TARE_OP_MOVE | TARE_OP_ARITHMETIC)) return 0;
+        edge = edge.node
+                   ->inputs[tare_exact_has_flag(edge.node, TARE_OP_MOVE) || fact_of(v, edge.node->inputs[0])->varies ||
+                                    edge.node->n_inputs < 2 || !tare_edge_constant(edge.node->inputs[0])
+                                ? 0
+                                : 1];
     }
     return 0;
 }
@@ -111,7 +116,7 @@ static bool is_zero(struct tare_edge edge) {
 }
 
 static bool compares(const struct tare_node *node) {
-    return has_flag(node, TARE_OP_DISCRETE) && node->n_inputs == 2 && node->n_outputs == 1 &&
+    return tare_exact_has_flag(node, TARE_OP_DISCRETE) && node->n_inputs == 2 && node->n_outputs == 1 &&
            tare_dtype_base(node->output_dtypes[0]) == TARE_DT_BOOL && is_wide_float(tare_edge_dtype(node->inputs[0]));
 }
 
@@ -155,27 +160,27 @@ static bool divides_inputs(const struct tare_exact_values *v, const struct tare_
 static bool rounds_inputs(const struct tare_exact_values *v, const struct tare_exact_view *view,
                           const struct tare_node *node) {
     (void)view;
-    return rounds_to_integers(node) && !tare_ends_narrow(node) && is_input(v, node->inputs[0]);
+    return tare_exact_rounds_to_integers(node) && !tare_ends_narrow(node) && is_input(v, node->inputs[0]);
 }
 
 static bool rounds_computed(const struct tare_exact_values *v, const struct tare_exact_view *view,
                             const struct tare_node *node) {
     (void)view;
-    return (divides(node) || (rounds_to_integers(node) && !tare_ends_narrow(node))) &&
+    return (divides(node) || (tare_exact_rounds_to_integers(node) && !tare_ends_narrow(node))) &&
            fact_of(v, node->inputs[0])->computed;
 }
 
 static bool is_ordered(const struct tare_exact_values *v, const struct tare_exact_view *view,
                        const struct tare_node *node) {
     (void)view;
-    return has_flag(node, TARE_OP_RANK) && !v->options->rounds_outputs;
+    return tare_exact_has_flag(node, TARE_OP_RANK) && !v->options->rounds_outputs;
 }
 
 static bool decides_step(const struct tare_exact_values *v, const struct tare_exact_view *view,
                          const struct tare_node *node) {
     (void)v;
     (void)view;
-    return has_flag(node, TARE_OP_DISCRETE) &&
+    return tare_exact_has_flag(node, TARE_OP_DISCRETE) &&
            !(node->n_outputs == 1 && tare_dtype_base(node->output_dtypes[0]) == TARE_DT_BOOL);
 }
 
@@ -184,85 +189,12 @@ static bool uses_digits(const struct tare_exact_values *v, const struct tare_exa
                         const struct tare_node *node) {
     (void)v;
     if (view->converted || !node->def || !node->n_outputs || has_float_output(node)) return false;
-    if (has_flag(node, TARE_OP_SHAPE_ONLY | TARE_OP_CONTROL)) return false;
+    if (tare_exact_has_flag(node, TARE_OP_SHAPE_ONLY | TARE_OP_CONTROL)) return false;
     for (size_t i = 0; i < node->n_outputs; i++) {
         const int dtype = tare_dtype_base(node->output_dtypes[i]);
         if (dtype == TARE_DT_RESOURCE || dtype == TARE_DT_BFLOAT16) return false;
     }
     return true;
-}
-
-/* ---- where values are paths of arithmetic ---- */
-
-enum { MOST_EDGES = 48 };
-
-/* What lies between a value and a product, an argument or a constant before it. */
-struct path {
-    const struct tare_exact_values *values;
-    struct tare_edge edges[MOST_EDGES];
-    size_t count;
-    bool reduces; /* a sum, mean, extreme or rounding is on the way */
-    bool shifts;  /* a slice, roll or padding is */
-};
-
-static bool is_on(const struct path *path, struct tare_edge edge) {
-    for (size_t i = 0; i < path->count; i++)
-        if (tare_edge_equal(path->edges[i], edge)) return true;
-    return false;
-}
-
-static bool is_shift(const struct tare_node *node) {
-    return is_one_of(node, (const char *const[]){ "StridedSlice", "Slice", "Roll", "Pad", "PadV2", NULL });
-}
-
-/* Adds the varying values before an edge. */
-static void trace(struct path *path, struct tare_edge edge) {
-    const struct tare_node *node = edge.node;
-    if (path->count == MOST_EDGES || is_on(path, edge) || !fact_of(path->values, edge)->varies ||
-        !tare_exact_carries_floats(tare_edge_dtype(edge)))
-        return;
-    path->edges[path->count++] = edge;
-    if (tare_node_is_arg(node) || !tare_passes_values(node)) return;
-    path->reduces |= has_flag(node, TARE_OP_REDUCE) || rounds_to_integers(node) || tare_node_is(node, "AvgPool");
-    path->shifts |= is_shift(node);
-    for (size_t i = 0; i < node->n_inputs; i++)
-        trace(path, node->inputs[i]);
-}
-
-static bool subtracts(const struct tare_node *node) {
-    return is_one_of(node, (const char *const[]){ "Sub", "SquaredDifference", NULL });
-}
-
-/* The two terms of a difference, also of a sum with a negative term. */
-static bool is_difference(const struct tare_node *node) {
-    if (subtracts(node)) return true;
-    if (!is_one_of(node, (const char *const[]){ "AddV2", "Add", NULL })) return false;
-    for (int i = 0; i < 2; i++) {
-        const struct tare_node *term = node->inputs[i].node;
-        if (tare_node_is(term, "Neg")) return true;
-        for (int k = 0; tare_node_is(term, "Mul") && k < 2; k++) {
-            const struct tare_tensor *factor = tare_edge_constant(term->inputs[k]);
-            if (factor && factor->elements == 1 && tare_tensor_get_f64(factor, 0) < 0) return true;
-        }
-    }
-    return false;
-}
-
-static bool share(const struct path *a, const struct path *b) {
-    for (size_t i = 0; i < b->count; i++)
-        if (is_on(a, b->edges[i])) return true;
-    return false;
-}
-
-/* x − mean(x), E[x²] − E[x]², x − max(x), x − floor(x), x[1:] − x[:-1]. */
-static bool differs_from_itself(const struct tare_exact_values *v, const struct tare_exact_view *view,
-                                const struct tare_node *node) {
-    struct path a = { .values = v }, b = { .values = v };
-    (void)view;
-    if (!is_difference(node) || !is_wide_float(tare_edge_dtype(node->inputs[0]))) return false;
-    trace(&a, node->inputs[0]);
-    trace(&b, node->inputs[1]);
-    return share(&a, &b) && (a.reduces || b.reduces || (a.shifts && b.shifts));
 }
 
 /* ---- sizes ---- */
@@ -313,7 +245,7 @@ static bool is_arithmetic_of_inputs(const struct tare_exact_values *v, const str
 
 static bool is_of_one_sign(const struct tare_exact_values *v, struct tare_edge edge) {
     const struct tare_value_fact *fact = fact_of(v, edge);
-    if (tare_node_is_arg(edge.node) || !has_flag(edge.node, TARE_OP_PRODUCT) || !fact->heavy) return false;
+    if (tare_node_is_arg(edge.node) || !tare_exact_has_flag(edge.node, TARE_OP_PRODUCT) || !fact->heavy) return false;
     for (size_t i = 0; i < edge.node->n_inputs; i++)
         if (fact_of(v, edge.node->inputs[i])->heavy) return false;
     return fabsf(fact->mean) >= TARE_HEAVY * fact->dev;
@@ -348,7 +280,7 @@ static bool adds_linear_value(const struct tare_exact_values *v, const struct ta
 static bool is_large_factor(const struct tare_exact_values *v, const struct tare_exact_view *view,
                             const struct tare_node *node) {
     (void)view;
-    for (size_t i = 0; has_flag(node, TARE_OP_PRODUCT) && i < node->n_inputs; i++)
+    for (size_t i = 0; tare_exact_has_flag(node, TARE_OP_PRODUCT) && i < node->n_inputs; i++)
         if (fact_of(v, node->inputs[i])->heavy && tare_fact_weight(fact_of(v, node->inputs[i])) >= TARE_VERY_HEAVY)
             return true;
     return false;
@@ -357,8 +289,8 @@ static bool is_large_factor(const struct tare_exact_values *v, const struct tare
 static bool is_heavy(const struct tare_exact_values *v, const struct tare_exact_view *view,
                      const struct tare_node *node) {
     (void)view;
-    return has_float_output(node) && tare_passes_values(node) && !has_flag(node, TARE_OP_MOVE | TARE_OP_CREATE) &&
-           fact_of_node(v, node)->heavy;
+    return has_float_output(node) && tare_passes_values(node) &&
+           !tare_exact_has_flag(node, TARE_OP_MOVE | TARE_OP_CREATE) && fact_of_node(v, node)->heavy;
 }
 
 /* By channel, what rounding its input by one part in 512 adds to the output of a normalization with constants. */
@@ -400,7 +332,7 @@ static bool asks_for_precision(const struct tare_exact_values *v, const struct t
                                const struct tare_node *node) {
     (void)v;
     (void)view;
-    return has_flag(node, TARE_OP_PRODUCT) && tare_node_string(node, "precision_config", "")[0] &&
+    return tare_exact_has_flag(node, TARE_OP_PRODUCT) && tare_node_string(node, "precision_config", "")[0] &&
            has_float_output(node);
 }
 
@@ -412,7 +344,7 @@ static bool is_sum(const struct tare_exact_values *v, const struct tare_exact_vi
         "Max", "Min", "All", "Any", "SegmentMax", "SegmentMin", "UnsortedSegmentMax", "UnsortedSegmentMin", NULL
     };
     (void)view;
-    return has_flag(node, TARE_OP_REDUCE) && has_float_output(node) && !is_one_of(node, extremes) &&
+    return tare_exact_has_flag(node, TARE_OP_REDUCE) && has_float_output(node) && !is_one_of(node, extremes) &&
            fact_of_node(v, node)->varies;
 }
 
@@ -422,7 +354,8 @@ static bool is_constant_arithmetic(const struct tare_exact_values *v, const stru
     const struct tare_value_fact *fact = fact_of_node(v, node);
     (void)view;
     return has_float_output(node) && node->n_inputs > 0 && !fact->varies && !fact->large &&
-           !has_flag(node, TARE_OP_MOVE) && (tare_passes_values(node) || has_flag(node, TARE_OP_PRODUCT));
+           !tare_exact_has_flag(node, TARE_OP_MOVE) &&
+           (tare_passes_values(node) || tare_exact_has_flag(node, TARE_OP_PRODUCT));
 }
 
 /* ---- found by a check ---- */
@@ -442,6 +375,13 @@ const struct tare_exact_kind tare_exact_kinds[] = {
     { "is an angle", TARE_EXACT_PRODUCT, false, is_large_angle },
     { "is a squared distance", TARE_EXACT_PRODUCT, false, tare_exact_is_expanded_distance },
     { "is a distance of unit vectors", TARE_EXACT_PRODUCT, false, tare_exact_is_cosine_distance },
+    { "is a difference of weighted means", TARE_EXACT_PRODUCT, false, tare_exact_differs_by_weights },
+    { "is a difference of log-probabilities", TARE_EXACT_PRODUCT, false, tare_exact_compares_probabilities },
+    { "loses its mean by the weights", TARE_EXACT_PRODUCT, false, tare_exact_removes_mean },
+    { "is divided by a part of the same product", TARE_EXACT_PRODUCT, false, tare_exact_is_projection },
+    { "is a spectrum whose logarithm is taken", TARE_EXACT_PRODUCT, false, tare_exact_is_log_spectrum },
+    { "is solved", TARE_EXACT_PRODUCT, false, tare_exact_is_solved },
+    { "is compared with positions", TARE_EXACT_PRODUCT, false, compares_positions },
     { "is a product of inputs with a large offset", TARE_EXACT_PRODUCT, false, offsets_input_product },
     { "is a product of inputs that is added to an input", TARE_EXACT_PRODUCT, false, adds_linear_value },
     { "changes an output, by the check", TARE_EXACT_RESULT, false, tare_exact_is_found },
@@ -449,7 +389,6 @@ const struct tare_exact_kind tare_exact_kinds[] = {
     { "is ordered by value", TARE_EXACT_RESULT, true, is_ordered },
     { "decides a step", TARE_EXACT_RESULT, true, decides_step },
     { "is compared with integers", TARE_EXACT_RESULT, true, compares_integers },
-    { "is compared with positions", TARE_EXACT_RESULT, false, compares_positions },
     { "is divided to a quotient or remainder", TARE_EXACT_RESULT, true, divides_inputs },
     { "is used on the CPU", TARE_EXACT_RESULT, true, uses_digits },
     { "is compared as an input", TARE_EXACT_RESULT, false, compares_inputs },
@@ -457,6 +396,7 @@ const struct tare_exact_kind tare_exact_kinds[] = {
     { "is a product of one sign", TARE_EXACT_RESULT, false, follows_large_product },
     { "is normalized by a large mean", TARE_EXACT_RESULT, false, normalizes_large_mean },
     { "is rounded to an integer", TARE_EXACT_ARITHMETIC, false, rounds_computed },
+    { "becomes complex", TARE_EXACT_ARITHMETIC, false, becomes_complex },
     { "is arithmetic of inputs", TARE_EXACT_ARITHMETIC, false, is_arithmetic_of_inputs },
     { "is an angle", TARE_EXACT_ARITHMETIC, false, is_angle },
     { "is an exponent", TARE_EXACT_ARITHMETIC, false, is_large_exponent },
@@ -465,7 +405,7 @@ const struct tare_exact_kind tare_exact_kinds[] = {
     { "is multiplied with a precision that the model asks for", TARE_EXACT_ARITHMETIC, false, asks_for_precision },
     { "is normalized", TARE_EXACT_ARITHMETIC, false, normalizes },
     { "is computed from constants", TARE_EXACT_ARITHMETIC, false, is_constant_arithmetic },
-    { "is a difference of related values", TARE_EXACT_LOCAL, false, differs_from_itself },
+    { "is a difference of related values", TARE_EXACT_LOCAL, false, tare_exact_differs_from_itself },
     { "is an exponent", TARE_EXACT_LOCAL, false, is_exponent },
     { "is a sum", TARE_EXACT_LOCAL, false, is_sum },
     { NULL, TARE_EXACT_LEVELS, false, NULL },

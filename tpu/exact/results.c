@@ -1,14 +1,9 @@
 /* Outputs of signatures and of TPU functions: final probabilities, and all others. */
 #include "tpu/exact/internal.h"
 #include "graph/calls.h"
-#include "graph/op.h"
 
 static const char PROBABILITY[] = "is a final probability";
 static const char OUTPUT[] = "is an output";
-
-static bool has_flag(const struct tare_node *node, unsigned flags) {
-    return node->def && node->def->row && node->def->row->flags & flags;
-}
 
 typedef tare_status (*visit)(struct tare_exact_values *v, struct tare_edge edge, const char *name);
 
@@ -54,12 +49,12 @@ static tare_status find_before(const char **reason, struct tare_exact_values *v,
         if ((size_t)edge.index < site.callees[c]->n_returns)
             TARE_TRY(find_final(reason, v, site.callees[c]->returns[edge.index].edge, depth + 1));
     if (site.kind != TARE_CALL_NONE || !tare_exact_carries_floats(tare_edge_dtype(edge))) return TARE_OK;
-    if (has_flag(node, TARE_OP_PROBABILITY) || is_written_softmax(node)) {
+    if (tare_exact_has_flag(node, TARE_OP_PROBABILITY) || is_written_softmax(node)) {
         *reason = tare_exact_reason(v, PROBABILITY, node);
         return tare_exact_push_inputs(v, node, PROBABILITY, TARE_EXACT_RESULT);
     }
     for (size_t i = 0; i < node->n_inputs; i++)
-        if (has_flag(node, TARE_OP_MOVE) || tare_node_is(node, "Cast"))
+        if (tare_exact_has_flag(node, TARE_OP_MOVE) || tare_node_is(node, "Cast"))
             TARE_TRY(find_final(reason, v, node->inputs[i], depth + 1));
     return TARE_OK;
 }
@@ -117,7 +112,8 @@ static tare_status seed_large(struct tare_exact_values *v, struct tare_edge edge
 /* A small matrix: a rotation of coordinates, the next state of a filter. */
 static bool is_small_product(const struct tare_exact_values *v, struct tare_edge edge) {
     const float most = 16;
-    if (!has_flag(edge.node, TARE_OP_PRODUCT) || !tare_fact_is_linear(tare_value_fact(v->facts, edge))) return false;
+    if (!tare_exact_has_flag(edge.node, TARE_OP_PRODUCT) || !tare_fact_is_linear(tare_value_fact(v->facts, edge)))
+        return false;
     for (size_t i = 0; i < edge.node->n_inputs; i++) {
         const struct tare_value_fact *fact = tare_value_fact(v->facts, edge.node->inputs[i]);
         if (!fact->varies && fact->elements > most) return false;
@@ -130,7 +126,7 @@ static tare_status seed_linear(struct tare_exact_values *v, struct tare_edge edg
     const struct tare_node *node = edge.node;
     if (tare_node_is_arg(node)) return TARE_OK;
     if (is_small_product(v, edge)) return push_output(v, edge, name, TARE_EXACT_PRODUCT);
-    if (has_flag(node, TARE_OP_MOVE) && node->n_inputs) return seed_linear(v, node->inputs[0], name);
+    if (tare_exact_has_flag(node, TARE_OP_MOVE) && node->n_inputs) return seed_linear(v, node->inputs[0], name);
     for (size_t i = 0; tare_op_is_one_of(node->op, (const char *const[]){ "AddV2", "Add", "Sub", NULL }) && i < 2; i++)
         TARE_TRY(seed_linear(v, node->inputs[i], name)); /* a term */
     return TARE_OK;

@@ -10,7 +10,6 @@
  * Forward again: tpu/exact/forward.c. */
 #include "tpu/exact/internal.h"
 #include "graph/calls.h"
-#include "graph/op.h"
 
 #include <string.h>
 
@@ -20,10 +19,6 @@ struct tare_exact_caller {
     struct tare_call_site site;
     struct tare_exact_caller *next;
 };
-
-static bool has_flag(const struct tare_node *node, unsigned flags) {
-    return node->def && node->def->row && node->def->row->flags & flags;
-}
 
 /* Float values that the bfloat16 pass would round, and lists that may contain them. */
 bool tare_exact_carries_floats(int dtype) {
@@ -136,7 +131,7 @@ static size_t users_of(struct tare_edge edge) {
 
 /* Arithmetic with a constant (a bias, a scale), and moves: fused with the product before it. */
 static bool continues_product(const struct tare_exact_values *v, const struct tare_node *node) {
-    if (has_flag(node, TARE_OP_MOVE)) return true;
+    if (tare_exact_has_flag(node, TARE_OP_MOVE)) return true;
     for (size_t i = 0; i < node->n_inputs; i++)
         if (!tare_value_fact(v->facts, node->inputs[i])->varies &&
             tare_exact_carries_floats(tare_edge_dtype(node->inputs[i])))
@@ -158,7 +153,7 @@ static bool is_lookup(const struct tare_node *node) {
 static bool stops(const struct tare_exact_values *v, struct tare_edge edge, enum tare_exact_level level) {
     const struct tare_value_fact *fact = tare_value_fact(v->facts, edge);
     if (level < TARE_EXACT_ARITHMETIC || tare_node_is_arg(edge.node)) return false;
-    if (has_flag(edge.node, TARE_OP_PRODUCT) && fact->varies) return true;
+    if (tare_exact_has_flag(edge.node, TARE_OP_PRODUCT) && fact->varies) return true;
     if (fact->large && (!fact->varies || is_lookup(edge.node))) return true; /* weights and tables */
     if (!fact->computed || fact->heavy || fact->wild) return false;
     if (level == TARE_EXACT_OUTPUT) return is_residual(v, edge);
@@ -224,6 +219,8 @@ static tare_status follow_return(struct tare_exact_values *v, const struct tare_
 static bool passes(const struct tare_exact_values *v, const struct tare_node *node, size_t i,
                    enum tare_exact_level level) {
     if (tare_passes_values(node) || level >= TARE_EXACT_ARITHMETIC) return true;
+    if (level == TARE_EXACT_PRODUCT && (tare_node_is(node, "LogSoftmax") || tare_exact_is_weighted_mean(v, node)))
+        return true;
     return level == TARE_EXACT_PRODUCT &&
            (!tare_value_fact(v->facts, node->inputs[i])->computed ||
             tare_fact_is_linear(tare_value_fact(v->facts, node->inputs[i])) || tare_exact_is_unit(v, node->inputs[i]));
@@ -231,8 +228,8 @@ static bool passes(const struct tare_exact_values *v, const struct tare_node *no
 
 /* A distance x² + c² − 2 x·c is exact for an x that was rounded before both terms. */
 static enum tare_exact_level level_before(const struct tare_node *node, enum tare_exact_level level) {
-    if (level == TARE_EXACT_PRODUCT && has_flag(node, TARE_OP_REDUCE) && !tare_node_is_arg(node->inputs[0].node) &&
-        tare_exact_is_square(node->inputs[0].node))
+    if (level == TARE_EXACT_PRODUCT && tare_exact_has_flag(node, TARE_OP_REDUCE) &&
+        !tare_node_is_arg(node->inputs[0].node) && tare_exact_is_square(node->inputs[0].node))
         return TARE_EXACT_ARITHMETIC;
     return level;
 }
@@ -337,7 +334,8 @@ static tare_status limit(struct tare_exact_values *v, struct tare_edge edge) {
             return TARE_OK;
         TARE_TRY(
             add_slot(&slot, v, &v->limited, edge.node, edge.index, (struct tare_exact_why){ "", TARE_EXACT_LOCAL }));
-        more = slot && !tare_node_is_arg(edge.node) && has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs;
+        more =
+            slot && !tare_node_is_arg(edge.node) && tare_exact_has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs;
         if (more) edge = edge.node->inputs[0];
     }
     return TARE_OK;

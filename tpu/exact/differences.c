@@ -1,0 +1,127 @@
+/* Differences of nearly equal values: of a value and a mean of it, of weighted means, of log-probabilities. */
+#include "tpu/exact/internal.h"
+
+#include <string.h>
+
+enum { MOST_EDGES = 48 };
+
+/* What lies between a value and a product, an argument or a constant before it. */
+struct path {
+    const struct tare_exact_values *values;
+    struct tare_edge edges[MOST_EDGES];
+    size_t count;
+    bool reduces; /* a sum, mean, extreme or rounding is on the way */
+    bool shifts;  /* a slice, roll or padding is */
+    bool weighs;  /* in and out: weighted means are passed; one is on the way */
+    bool means;
+};
+
+static bool is_one_of(const struct tare_node *node, const char *const *ops) {
+    return tare_op_is_one_of(node->op, ops);
+}
+
+static bool is_on(const struct path *path, struct tare_edge edge) {
+    for (size_t i = 0; i < path->count; i++)
+        if (tare_edge_equal(path->edges[i], edge)) return true;
+    return false;
+}
+
+static bool is_shift(const struct tare_node *node) {
+    return is_one_of(node, (const char *const[]){ "StridedSlice", "Slice", "Roll", "Pad", "PadV2", NULL });
+}
+
+/* Adds the varying values before an edge. */
+static void trace(struct path *path, struct tare_edge edge) {
+    const struct tare_node *node = edge.node;
+    bool means;
+    if (path->count == MOST_EDGES || is_on(path, edge) || !tare_value_fact(path->values->facts, edge)->varies ||
+        !tare_exact_carries_floats(tare_edge_dtype(edge)))
+        return;
+    path->edges[path->count++] = edge;
+    if (tare_node_is_arg(node)) return;
+    means = path->weighs && tare_exact_is_weighted_mean(path->values, node);
+    if (!means && !tare_passes_values(node)) return;
+    path->means |= means;
+    path->reduces |= tare_exact_has_flag(node, TARE_OP_REDUCE) || tare_exact_rounds_to_integers(node) ||
+                     tare_node_is(node, "AvgPool");
+    path->shifts |= is_shift(node);
+    for (size_t i = 0; i < node->n_inputs; i++)
+        trace(path, node->inputs[i]);
+}
+
+/* The two terms of a difference, also of a sum with a negative term. */
+static bool is_difference(const struct tare_node *node) {
+    if (is_one_of(node, (const char *const[]){ "Sub", "SquaredDifference", NULL })) return true;
+    if (!is_one_of(node, (const char *const[]){ "AddV2", "Add", NULL })) return false;
+    for (int i = 0; i < 2; i++) {
+        const struct tare_node *term = node->inputs[i].node;
+        if (tare_node_is(term, "Neg")) return true;
+        for (int k = 0; tare_node_is(term, "Mul") && k < 2; k++) {
+            const struct tare_tensor *factor = tare_edge_constant(term->inputs[k]);
+            if (factor && factor->elements == 1 && tare_tensor_get_f64(factor, 0) < 0) return true;
+        }
+    }
+    return false;
+}
+
+static bool share(const struct path *a, const struct path *b) {
+    for (size_t i = 0; i < b->count; i++)
+        if (is_on(a, b->edges[i])) return true;
+    return false;
+}
+
+/* Traces both terms; whether they have a value in common. */
+static bool are_related(struct path *a, struct path *b, const struct tare_node *node) {
+    if (!is_difference(node)) return false;
+    trace(a, node->inputs[0]);
+    trace(b, node->inputs[1]);
+    return share(a, b);
+}
+
+/* x − mean(x), E[x²] − E[x]², x − max(x), x − floor(x), x[1:] − x[:-1]. */
+bool tare_exact_differs_from_itself(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                    const struct tare_node *node) {
+    struct path a = { .values = v }, b = { .values = v };
+    (void)view;
+    return are_related(&a, &b, node) && (a.reduces || b.reduces || (a.shifts && b.shifts));
+}
+
+/* Of weighted means: x − blur(x), the difference of two blurs, blur(x²) − blur(x)² in a measure of similarity. */
+bool tare_exact_differs_by_weights(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                   const struct tare_node *node) {
+    struct path a = { .values = v, .weighs = true }, b = { .values = v, .weighs = true };
+    (void)view;
+    return are_related(&a, &b, node) && (a.means || b.means);
+}
+
+/* ---- log-probabilities ---- */
+
+/* The value before moves, reductions, and arithmetic with constants. */
+static bool is_log_probability(const struct tare_exact_values *v, struct tare_edge edge) {
+    enum { MOST_STEPS = 16 };
+    static const char *const ops[] = { "Sum", "Mean", "Neg", "Max", "Mul", "AddV2", "RealDiv", NULL };
+    for (int step = 0; step < MOST_STEPS; step++) {
+        size_t at = 0;
+        edge = tare_exact_before_moves(edge);
+        if (tare_node_is_arg(edge.node)) return false;
+        if (tare_node_is(edge.node, "LogSoftmax")) return true;
+        if (!is_one_of(edge.node, ops)) return false;
+        while (at + 1 < edge.node->n_inputs && !tare_value_fact(v->facts, edge.node->inputs[at])->varies)
+            at++;
+        edge = edge.node->inputs[at];
+    }
+    return false;
+}
+
+/* log p − log q of one network or of two, log p − an input: ratios near 1, divergences near 0. */
+bool tare_exact_compares_probabilities(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                       const struct tare_node *node) {
+    (void)view;
+    if (!is_difference(node)) return false;
+    for (int i = 0; i < 2; i++)
+        if (is_log_probability(v, node->inputs[i]) &&
+            (tare_fact_is_input(tare_value_fact(v->facts, node->inputs[1 - i])) ||
+             is_log_probability(v, node->inputs[1 - i])))
+            return true;
+    return false;
+}

@@ -1,0 +1,181 @@
+/* Linear functions of inputs, whose mean is not known: weighted means, filters that remove a mean, projections that are
+ * divided by one of their elements, spectra. */
+#include "tpu/exact/internal.h"
+#include "base/tensor/tensor.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_WEIGHTS = 64 * 1024 };
+
+static bool is_one_of(const struct tare_node *node, const char *const *ops) {
+    return tare_op_is_one_of(node->op, ops);
+}
+
+static const struct tare_value_fact *fact_of(const struct tare_exact_values *v, struct tare_edge edge) {
+    return tare_value_fact(v->facts, edge);
+}
+
+static bool is_linear(const struct tare_exact_values *v, struct tare_edge edge) {
+    return tare_fact_is_input(fact_of(v, edge)) || tare_fact_is_linear(fact_of(v, edge));
+}
+
+/* The constant operand of a product, with its number; *operand: the other one. NULL: none, or too large. */
+static const struct tare_tensor *weights_of(const struct tare_exact_values *v, const struct tare_node *node,
+                                            struct tare_edge *operand) {
+    const struct tare_tensor *weights;
+    size_t at;
+    if (!tare_exact_has_flag(node, TARE_OP_PRODUCT) || node->n_inputs != 2) return NULL;
+    at = fact_of(v, node->inputs[1])->varies ? 0 : 1;
+    *operand = node->inputs[1 - at];
+    if (fact_of(v, node->inputs[at])->varies || !fact_of(v, *operand)->varies) return NULL;
+    weights = tare_value_constant(v->facts, tare_exact_before_moves(node->inputs[at]));
+    if (!weights || !weights->data || weights->elements < 2 || weights->elements > MOST_WEIGHTS) return NULL;
+    return weights->dtype == TARE_DT_FLOAT ? weights : NULL;
+}
+
+/* ---- weights ---- */
+
+static bool has_one_sign(const struct tare_tensor *values) {
+    bool positive = false, negative = false;
+    for (int64_t i = 0; i < (values->splat ? 1 : values->elements); i++) {
+        const double x = tare_tensor_get_f64(values, i);
+        positive |= x > 0;
+        negative |= !(x >= 0);
+    }
+    return positive != negative;
+}
+
+/* What a model computes from constants, as the window of a measure of similarity: softmax(−x²). */
+static bool is_computed_positive(const struct tare_exact_values *v, struct tare_edge edge, int depth) {
+    static const char *const positive[] = { "Softmax", "Sigmoid", "Exp", "Square", "Abs", "Softplus", NULL };
+    static const char *const passing[] = { "Mul", "RealDiv", "AddV2", "Sum", "Mean", NULL };
+    enum { DEEPEST = 12 };
+    const struct tare_node *node;
+    edge = tare_exact_before_moves(edge);
+    node = edge.node;
+    if (depth > DEEPEST || tare_node_is_arg(node) || fact_of(v, edge)->varies) return false;
+    if (is_one_of(node, positive)) return true;
+    for (size_t i = 0; is_one_of(node, passing) && i < node->n_inputs; i++)
+        if (tare_exact_carries_floats(tare_edge_dtype(node->inputs[i])) &&
+            !is_computed_positive(v, node->inputs[i], depth + 1))
+            return false;
+    return is_one_of(node, passing);
+}
+
+/* Weights of one sign: a blur, a window, bands of a spectrum. */
+bool tare_exact_is_weighted_mean(const struct tare_exact_values *v, const struct tare_node *node) {
+    struct tare_edge operand;
+    const struct tare_tensor *weights = weights_of(v, node, &operand);
+    if (weights) return has_one_sign(weights);
+    return tare_exact_has_flag(node, TARE_OP_PRODUCT) && node->n_inputs == 2 &&
+           is_computed_positive(v, node->inputs[1], 0);
+}
+
+/* The number of results that the constant computes from each operand, if its elements i, i + n … belong to result i; 0:
+ * not known. */
+static int64_t results_of(const struct tare_node *node, const struct tare_tensor *weights) {
+    const struct tare_shape *shape = &weights->shape;
+    int64_t results = shape->rank > 1 ? shape->dims[shape->rank - 1] : 0;
+    if (is_one_of(node, (const char *const[]){ "Conv2D", "Conv3D", NULL })) return results;
+    if (tare_node_is(node, "DepthwiseConv2dNative")) return shape->rank == 4 ? results * shape->dims[2] : 0;
+    if (tare_node_is(node, "MatMul") && !tare_node_bool(node, "transpose_b", false)) return results;
+    return 0;
+}
+
+static bool sums_to_zero(const struct tare_tensor *weights, int64_t results) {
+    enum { SMALL = 16 };
+    const double most = weights->elements <= SMALL ? 0.05 : 1e-4;
+    bool any = false;
+    for (int64_t r = 0; r < results; r++) {
+        double sum = 0, size = 0;
+        for (int64_t i = r; i < weights->elements; i += results) {
+            sum += tare_tensor_get_f64(weights, i);
+            size += fabs(tare_tensor_get_f64(weights, i));
+        }
+        if (fabs(sum) > most * size) return false;
+        any |= size > 0;
+    }
+    return any;
+}
+
+/* Derivatives, edges, pre-emphasis, x − mean(x) as a product: weights whose sum is zero remove the mean of inputs. */
+bool tare_exact_removes_mean(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                             const struct tare_node *node) {
+    struct tare_edge operand;
+    const struct tare_tensor *weights = weights_of(v, node, &operand);
+    const int64_t results = weights && !weights->splat && is_linear(v, operand) ? results_of(node, weights) : 0;
+    (void)view;
+    return results > 0 && weights->elements % results == 0 && sums_to_zero(weights, results);
+}
+
+/* ---- projections ---- */
+
+/* The product of inputs before moves and arithmetic with constants; NULL: something else. */
+static const struct tare_node *linear_product(const struct tare_exact_values *v, struct tare_edge edge) {
+    const struct tare_node *node = tare_exact_before_constants(v, edge).node;
+    if (tare_node_is_arg(node) || !tare_exact_has_flag(node, TARE_OP_PRODUCT)) return NULL;
+    return fact_of(v, (struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 })->nonlinear ? NULL : node;
+}
+
+/* Cameras and homographies: (x, y) / z of one linear function of coordinates. */
+bool tare_exact_is_projection(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                              const struct tare_node *node) {
+    const struct tare_node *above;
+    (void)view;
+    if (!is_one_of(node, (const char *const[]){ "RealDiv", "Div", "DivNoNan", NULL })) return false;
+    above = linear_product(v, node->inputs[0]);
+    return above && above == linear_product(v, node->inputs[1]);
+}
+
+/* ---- spectra ---- */
+
+static bool has_spectrum(const struct tare_exact_values *v, struct tare_edge edge, int depth) {
+    static const char *const ops[] = { "AddV2", "Add",  "AddN", "Maximum", "Mul", "RealDiv",
+                                       "Sqrt",  "Mean", "Sum",  "Pow",     NULL };
+    enum { DEEPEST = 12 };
+    const struct tare_node *node = tare_exact_before_moves(edge).node;
+    if (depth > DEEPEST || tare_node_is_arg(node)) return false;
+    if (tare_exact_is_square(node) && linear_product(v, node->inputs[0])) return true;
+    if (!is_one_of(node, ops) && !tare_exact_is_weighted_mean(v, node)) return false;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        if (fact_of(v, node->inputs[i])->varies && has_spectrum(v, node->inputs[i], depth + 1)) return true;
+    return false;
+}
+
+/* The logarithm of squares of a linear function of inputs: a quiet band is as far from the loud ones as the rounding of
+ * the input is. */
+bool tare_exact_is_log_spectrum(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                const struct tare_node *node) {
+    (void)view;
+    return is_one_of(node, (const char *const[]){ "Log", "Log1p", NULL }) && has_spectrum(v, node->inputs[0], 0);
+}
+
+/* ---- linear algebra ---- */
+
+/* Rounding makes matrices indefinite, and solutions of other problems. */
+bool tare_exact_is_solved(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                          const struct tare_node *node) {
+    static const char *const ops[] = { "Cholesky",
+                                       "Lu",
+                                       "Qr",
+                                       "Svd",
+                                       "MatrixInverse",
+                                       "MatrixDeterminant",
+                                       "MatrixSolve",
+                                       "MatrixSolveLs",
+                                       "SelfAdjointEigV2",
+                                       "MatrixTriangularSolve",
+                                       "TridiagonalSolve",
+                                       "BandedTriangularSolve",
+                                       "MatrixLogarithm",
+                                       "LogMatrixDeterminant",
+                                       "MatrixSquareRoot",
+                                       "MatrixExponential",
+                                       "XlaSvd",
+                                       "XlaSelfAdjointEig",
+                                       NULL };
+    (void)v;
+    (void)view;
+    return is_one_of(node, ops) && tare_exact_carries_floats(tare_edge_dtype(node->inputs[0]));
+}
