@@ -1,12 +1,20 @@
 #!/usr/bin/env python3
 """make-python-types.py PROGRAM [--check]: rewrites what python/tare/_types.py has from the tables of the program: the names of
-algorithms, passes, measures and chips, and the options of layers (class _Layers). With --check, only compares (a test does)."""
+algorithms, passes, measures and chips, methods with the usual settings, and the options of layers (class _Layers). With --check, only
+compares (a test does)."""
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 WIDTH = 140
+# A type checker knows no patterns of strings: what people write as one is listed, the rest is written by tare.setting.
+SETTINGS = {
+    "static": (":bits=4", ":activation_bits=16"),
+    "dynamic": (":bits=4",),
+    "weight_only": (":bits=4", ":bits=4:block=32"),
+}
 PATH = Path(__file__).resolve().parent.parent / "python" / "tare" / "_types.py"
 # Options of layers are those that quantize, convert and compare share, without these: parameters of the functions, and options
 # that have a class of their own.
@@ -46,7 +54,18 @@ def type_of(option):
 
 def assignment(name, words):
     line = f"{name} = {literal(words)}"
-    return line if len(line) <= WIDTH else f"{name} = Literal[\n    " + ", ".join(f'"{word}"' for word in words) + "\n]"
+    wrapped = textwrap.fill(literal(words)[8:-1], WIDTH - 4, break_long_words=False, break_on_hyphens=False)
+    return line if len(line) <= WIDTH else f"{name} = Literal[\n" + textwrap.indent(wrapped, "    ") + "\n]"
+
+
+def with_settings(methods, passes):
+    """Methods of SETTINGS with their settings, with one pass, and with both; other quantized methods with bfloat16."""
+    for method in methods:
+        if method in SETTINGS:
+            added = ["", "+bfloat16", *(f"+{name}" for name in passes)]
+            yield from (f"{method}{setting}{name}" for setting in ["", *SETTINGS[method]] for name in added if setting or name)
+        elif method not in ("float", "bfloat16"):
+            yield f"{method}+bfloat16"
 
 
 def main(program, *rest):
@@ -54,8 +73,11 @@ def main(program, *rest):
     quantize, convert, compare = (options(text, command) for command in ("quantize", "convert", "compare"))
     lists = {"AlgorithmName": quantize["algorithm"], "PassName": quantize["passes"], "MetricName": compare["metric"], "Chip": compare["chip"]}
     source = old = PATH.read_text()
-    for name, option in lists.items():
-        source = re.sub(rf"^{name} = Literal\[.*?\]$", lambda _: assignment(name, option[3]), source, flags=re.M | re.S)
+    methods = re.findall(r'"(\w+)"', re.search(r"^MethodName = Literal\[(.*?)\]", source, re.M | re.S).group(1))
+    words = {name: option[3] for name, option in lists.items()}
+    words["MethodText"] = list(with_settings(methods, words["PassName"]))
+    for name, known in words.items():
+        source = re.sub(rf"^{name} = Literal\[.*?\]( *# fmt: skip)?$", lambda match: assignment(name, known) + (match[1] or ""), source, flags=re.M | re.S)
     layers = [name for name in quantize if name in convert and name in compare and name not in OTHER]
     body = "".join(f"    {name.replace('-', '_')}: {type_of(quantize[name])}\n" for name in layers)
     source = re.sub(r'(class _Layers\(.*?\n    """.*?"""\n\n).*?(?=\n\n\nclass)', lambda match: match.group(1) + body.rstrip("\n"), source, flags=re.S)

@@ -23,7 +23,7 @@ def records(seed, count):
     generator = np.random.default_rng(seed)
     for _ in range(count):
         yield {
-            name: generator.standard_normal([size or 1 for size in spec.shape]).astype(spec.dtype)
+            name: generator.standard_normal([size or 1 for size in spec.shape or ()]).astype(spec.dtype)
             for name, spec in signature.inputs.items()
         }
 

@@ -42,8 +42,8 @@ print(calibration, calibration.warnings)
 # A notebook shows `result` as the page that `save_html` writes.
 
 # %%
-methods = ["static", "static:bits=4", "dynamic", "weight_only", "weight_only:bits=4:block=32", "bfloat16"]
-result = tare.compare(model, evaluation, calibration=calibration, methods=methods)
+result = tare.compare(model, evaluation, calibration=calibration, methods=[
+    "static", "static:bits=4", "dynamic", "weight_only", "weight_only:bits=4:block=32", "bfloat16"])
 result.save_html("glyphs.html")
 print(result.verdict)
 

@@ -2,7 +2,7 @@
 
 import os
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Union
 
 from . import _native
 from ._arrays import NativeArray
@@ -10,7 +10,7 @@ from ._calibration import Calibration
 from ._data import Data, check_limit, is_path, native_records, records_of
 from ._errors import Error, Status, UsageError, data_errors
 from ._model import Model, expect_model
-from ._options import argument, option_text, paths
+from ._options import argument, option_text, paths, with_options
 from ._progress import Progress, Reporter, reporting
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def calibrate(
     300
     """
     expect_model(model)
-    given: Dict[str, Any] = {"signature": signature, "threads": workers, "batch": batch, "state": state, **options}
+    given = with_options({"signature": signature, "threads": workers, "batch": batch, "state": state}, options)
     if is_path(data):
         if name is not None:
             raise UsageError("name: applies to data from memory (files have theirs)", Status.USAGE)

@@ -18,7 +18,7 @@ from ._calibration import Calibration
 from ._data import Data, check_limit, is_path, native_records, records_of
 from ._errors import InvalidArgumentError, Status, UsageError, data_errors
 from ._model import Model, expect_model
-from ._options import one_path, option_text, paths
+from ._options import one_path, option_text, paths, with_options
 from ._owner import Owner
 from ._progress import Progress, reporting
 from ._table import Table, framed
@@ -448,9 +448,9 @@ def compare(
                 model, calibration, signature=signature, spec=own, workers=workers, progress=progress, **state
             )
     custom = None if metric is None or isinstance(metric, str) else metric
-    given: Dict[str, Any] = {"methods": methods, "algorithms": algorithms, "label": label, "target": target, "signature": signature,
+    given = with_options({"methods": methods, "algorithms": algorithms, "label": label, "target": target, "signature": signature,
              "threads": workers, "limit": limit, "metric": metric if custom is None else None,
-             "sensitivity": sensitivity or None, "spec": spec if is_path(data) else None, **options}  # fmt: skip
+             "sensitivity": sensitivity or None, "spec": spec if is_path(data) else None}, options)  # fmt: skip
     check_limit(limit)
     chosen = model._signature(signature)
     records: Union[List[bytes], Iterator[List[NativeArray]]]

@@ -26,7 +26,7 @@ __all__ = [
 
 
 #: Options of the command line whose argument has another name here.
-_ARGUMENTS = {"plugin": "plugins", "threads": "workers"}
+ARGUMENTS = {"plugin": "plugins", "threads": "workers"}
 #: An option with the space before the placeholder of its value, outside of a command: those are for a shell.
 _OPTION = re.compile(r"\btare (?:[a-z]+|…)[^();']*|(?<![^\s('\"])--([a-z][a-z-]*)(?: (?=[A-Z]))?")
 
@@ -38,7 +38,7 @@ def argument_names(text: str) -> str:
         option, whole = match.group(1), match.group(0)
         if option is None:
             return whole
-        name = _ARGUMENTS.get(option, option.replace("-", "_"))
+        name = ARGUMENTS.get(option, option.replace("-", "_"))
         return f"{name}=" if whole.endswith(" ") else name
 
     return _OPTION.sub(named, text.replace("give --data SAMPLES --eval FILE, or --calibration FILE.calib", "pass calibration="))

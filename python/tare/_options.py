@@ -2,11 +2,11 @@
 
 import os
 import re
-from typing import Any, Iterable, List, Mapping, Set
+from typing import Any, Dict, Iterable, List, Mapping, Set
 
 import numpy as np
 
-from ._errors import DTypeError, InvalidArgumentError, Status
+from ._errors import ARGUMENTS, DTypeError, InvalidArgumentError, Status, UsageError
 
 #: Fields of ConverterOptions and its parts whose values are enumerators, which text form writes without quotes.
 _ENUMERATED = frozenset(
@@ -78,6 +78,14 @@ def option_text(options: Mapping[str, Any]) -> str:
     """`name=value` words; None is left out, True and False are flags, lists are joined with commas. Python's own words have an
     underscore at their end: for_."""
     return " ".join(_word(name.rstrip("_").replace("_", "-"), value) for name, value in options.items() if value is not None)
+
+
+def with_options(given: Mapping[str, Any], options: Mapping[str, Any]) -> Dict[str, Any]:
+    """The parameters of a call and its further options, none of which is a parameter by the name of the command line."""
+    for name in options:
+        if name in given:
+            raise UsageError(f"unknown option '{name}' (did you mean '{ARGUMENTS.get(name, name)}'?)", Status.USAGE)
+    return {**given, **options}
 
 
 def paths(values: Any) -> List[bytes]:

@@ -1,6 +1,5 @@
 """Types of options, for type checkers and editors: names are literals, further options TypedDicts. Names and the options of layers are
-written by scripts/make-python-types.py; a test compares all with the
-options of the library."""
+written by scripts/make-python-types.py; a test compares all with the options of the library."""
 
 from typing import Any, Literal, Sequence, TypedDict, Union
 
@@ -10,19 +9,38 @@ MethodName = Literal[
     "static", "dynamic", "weight_only", "float", "bfloat16", "int8", "w8a8", "w8a16", "w4a8", "int8_dynamic", "int8_weight_only", "int4",
     "fp8", "fp8_dynamic", "fp8_weight_only"
 ]  # fmt: skip
+MethodText = Literal[
+    "static+bfloat16", "static+equalization", "static+smooth_quant", "static+weight_clipping", "static+gptq", "static+bias_correction",
+    "static:bits=4", "static:bits=4+bfloat16", "static:bits=4+equalization", "static:bits=4+smooth_quant", "static:bits=4+weight_clipping",
+    "static:bits=4+gptq", "static:bits=4+bias_correction", "static:activation_bits=16", "static:activation_bits=16+bfloat16",
+    "static:activation_bits=16+equalization", "static:activation_bits=16+smooth_quant", "static:activation_bits=16+weight_clipping",
+    "static:activation_bits=16+gptq", "static:activation_bits=16+bias_correction", "dynamic+bfloat16", "dynamic+equalization",
+    "dynamic+smooth_quant", "dynamic+weight_clipping", "dynamic+gptq", "dynamic+bias_correction", "dynamic:bits=4",
+    "dynamic:bits=4+bfloat16", "dynamic:bits=4+equalization", "dynamic:bits=4+smooth_quant", "dynamic:bits=4+weight_clipping",
+    "dynamic:bits=4+gptq", "dynamic:bits=4+bias_correction", "weight_only+bfloat16", "weight_only+equalization", "weight_only+smooth_quant",
+    "weight_only+weight_clipping", "weight_only+gptq", "weight_only+bias_correction", "weight_only:bits=4", "weight_only:bits=4+bfloat16",
+    "weight_only:bits=4+equalization", "weight_only:bits=4+smooth_quant", "weight_only:bits=4+weight_clipping", "weight_only:bits=4+gptq",
+    "weight_only:bits=4+bias_correction", "weight_only:bits=4:block=32", "weight_only:bits=4:block=32+bfloat16",
+    "weight_only:bits=4:block=32+equalization", "weight_only:bits=4:block=32+smooth_quant", "weight_only:bits=4:block=32+weight_clipping",
+    "weight_only:bits=4:block=32+gptq", "weight_only:bits=4:block=32+bias_correction", "int8+bfloat16", "w8a8+bfloat16", "w8a16+bfloat16",
+    "w4a8+bfloat16", "int8_dynamic+bfloat16", "int8_weight_only+bfloat16", "int4+bfloat16", "fp8+bfloat16", "fp8_dynamic+bfloat16",
+    "fp8_weight_only+bfloat16"
+]  # fmt: skip
 AlgorithmName = Literal["min_max", "average_min_max", "percentile", "entropy", "mse", "mse_symmetric"]
 PassName = Literal["equalization", "smooth_quant", "weight_clipping", "gptq", "bias_correction"]
+AlgorithmText = Literal["percentile:p=99", "percentile:p=99.9", "percentile:p=99.99", "percentile:p=99.999"]
 Granularity = Literal["per_tensor", "per_channel", "per_block:32", "per_block:64", "per_block:128", "per_block:256"]
 MetricName = Literal["auto", "top1", "auc", "mae", "rmse", "r2", "iou", "pixel_accuracy", "sequence", "psnr", "ssim", "sqnr"]
 Chip = Literal["v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x", "8i", "8t"]
 
 
 class Setting(str):
-    """A method, algorithm or pass with parameters, made by `setting`. A str: ``"weight_only:bits=4"``.
+    """A method, algorithm or pass with parameters: a str that type checkers accept where they expect a name. `setting` makes one of
+    its parts, and finds mistakes in the name; ``tare.Setting(text)`` one of any text.
 
     Examples
     --------
-    >>> isinstance(tare.setting("mse"), tare.Setting)
+    >>> tare.setting("weight_only", bits=4) == tare.Setting("weight_only:bits=4")
     True
     """
 
@@ -51,8 +69,8 @@ def setting(name: Union[MethodName, AlgorithmName, PassName], *passes: Union[Pas
     return Setting(":".join([name, *(f"{key}={value}" for key, value in parameters.items())]) + "".join(f"+{item}" for item in passes))
 
 
-Method = Union[MethodName, Setting]
-Algorithm = Union[AlgorithmName, Setting]
+Method = Union[MethodName, MethodText, Setting]
+Algorithm = Union[AlgorithmName, AlgorithmText, Setting]
 Pass = Union[PassName, Setting]
 
 

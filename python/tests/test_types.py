@@ -11,7 +11,7 @@ import tempfile
 import typing
 import unittest
 
-from support import INSTALLED, PACKAGE, PROGRAM, Case, evaluation, samples
+from support import INSTALLED, PACKAGE, PROGRAM, ROOT, Case, evaluation, samples
 
 import tare
 from tare import _native, _types
@@ -85,10 +85,16 @@ MISTAKES = (
     'model.quantize("statik")',
     'model.quantize("static", granularty="per_tensor")',
     'model.quantize("static", bits=5)',
+    'tare.compare(model, "d", methods=["weight_only:bit=4"])',
+    'tare.compare(model, "d", algorithms="percentil:p=99.9")',
+    'tare.calibrate(model, 1, threads=2)',
     'tare.calibrate(model, 1, observe="al")',
     'tare.setting("weightonly", bits=4)',
 )
 CORRECT = (
+    'tare.compare(model, "d", methods=["weight_only:bits=4+gptq", "static+bfloat16", "int8"], algorithms="percentile:p=99.9")',
+    'methods = [tare.setting("static"), tare.Setting("weight_only:bits=4:block=256+gptq+bias_correction")]',
+    'tare.compare(model, "d", methods=methods, workers=2, calibration=tare.calibrate(model, 1, workers=2))',
     'tare.compare(model, "d", methods=["dynamic", tare.setting("weight_only", "gptq", bits=4)], chip="v5e", others=[model])',
     'model.quantize("int8", depthwise=True, granularity="per_block:64", passes=["gptq"], algorithm="mse")',
     'model.quantize(**(tare.compare(model, "d").best() or {})["arguments"])',
@@ -167,13 +173,16 @@ class Options(Case):
         for method in typing.get_args(_types.MethodName):
             if method != "bfloat16":  # of compare
                 self.model.quantize(method, calibration, allow_unquantized=True)
-        for algorithm in typing.get_args(_types.AlgorithmName):
+        for algorithm in (*typing.get_args(_types.AlgorithmName), *typing.get_args(_types.AlgorithmText)):
             calibration.ranges(algorithm)
         for name in typing.get_args(_types.PassName):
             if name != "gptq":  # needs Hessians
                 self.model.layers("static", calibration, passes=name)
         for granularity in typing.get_args(_types.Granularity):
             self.model.layers("weight_only", granularity=granularity)
+        complete = tare.calibrate(self.model, samples()[:2], channels=True, hessians=True)
+        result = tare.compare(self.model, samples()[:1], methods=typing.get_args(_types.MethodText), calibration=complete)
+        self.assertNotIn("skipped", result.describe())
         for chip in typing.get_args(_types.Chip):
             tare.compare(self.model, samples()[:1], methods=["float"], chip=chip)
 
@@ -184,6 +193,8 @@ class Options(Case):
             (lambda: tare.compare(self.model, images, methods=["dynamc"]), "unknown method 'dynamc' (did you mean 'dynamic'?)"),
             (lambda: self.model.quantize("statik"), "did you mean 'static'?"),
             (lambda: self.model.quantize("static", granularty="x"), "unknown option 'granularty' (did you mean 'granularity'?)"),
+            (lambda: tare.calibrate(self.model, images, threads=2), "unknown option 'threads' (did you mean 'workers'?)"),
+            (lambda: tare.compare(self.model, images, threads=2), "did you mean 'workers'?"),
             (lambda: self.model.convert(functionz="a"), "no field 'functionz' (did you mean 'functions'?)"),
             (lambda: self.model.save(self.tmp / "saved"), "(pass overwrite=True to replace it)"),
         ):
@@ -259,10 +270,12 @@ class Checkers(unittest.TestCase):
             program.write_text("import tare\nmodel = tare.load('x')\n" + "\n".join((*CORRECT, *MISTAKES)) + "\n")
             if module == "mypy" and tuple(map(int, mypy_version().split(".")[:2])) < (1, 7):
                 arguments = (*arguments, "--enable-incomplete-feature=Unpack")
-            command = [sys.executable, "-m", module, *arguments, str(program)]
+            examples = (ROOT / "python/examples/tutorial.py", ROOT / "python/examples/jax_model.py")
+            command = [sys.executable, "-m", module, *arguments, str(program), *map(str, examples)]
             where = folder if INSTALLED else PACKAGE.parent
             found = subprocess.run(command, cwd=where, capture_output=True, text=True, env={**os.environ, "MYPY_CACHE_DIR": folder}).stdout
         lines = {int(line) for line in re.findall(r"user\.py:(\d+):.*\berror\b", found)}
+        self.assertNotRegex(found, r"(tutorial|jax_model)\.py:.*\berror\b(?!.*\[(no-untyped|import-))", found)
         first = 3 + len(CORRECT)
         self.assertEqual(lines, set(range(first, first + len(MISTAKES))), found)
 
