@@ -27,7 +27,6 @@ void tare_auc_reset(struct tare_auc *auc) {
 
 static void forget(const struct tare_auc *auc) {
     tare_spill_forget(auc->scored, auc->capacity, sizeof *auc->scored);
-    tare_spill_forget(auc->order, auc->order_capacity, sizeof *auc->order);
     tare_spill_forget(auc->halves, auc->halves_capacity, sizeof *auc->halves);
 }
 
@@ -36,78 +35,73 @@ static int by_score(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Placements in halves, in the order of adding: for positives, twice the negatives below; for negatives, twice the
- * positives above. */
-struct placements {
-    double *halves; /* of the tare_auc */
-    double positives, negatives;
-};
-
-static void place_group(struct placements *out, const struct tare_auc *auc, const struct tare_ranked *order,
-                        size_t first, size_t end, double below[2]) {
+/* The placements of the examples of one score. */
+static void place_group(struct tare_auc *auc, size_t first, size_t end, double below[2]) {
     double tied[2] = { 0, 0 };
     for (size_t i = first; i < end; i++)
-        tied[auc->scored[order[i].at].positive] += 1;
+        tied[auc->scored[auc->order[i].at].positive] += 1;
     for (size_t i = first; i < end; i++) {
-        const bool positive = auc->scored[order[i].at].positive;
-        out->halves[order[i].at] =
-            positive ? 2 * below[0] + tied[0] : 2 * (out->positives - below[1] - tied[1]) + tied[1];
+        const size_t at = auc->order[i].at;
+        auc->halves[at] =
+            auc->scored[at].positive ? 2 * below[0] + tied[0] : 2 * (auc->positives - below[1] - tied[1]) + tied[1];
     }
     below[0] += tied[0];
     below[1] += tied[1];
 }
 
-/* False when a class has no example. */
-static bool place(struct placements *out, const struct tare_auc *auc) {
+void tare_auc_finish(struct tare_auc *auc) {
     struct tare_ranked *order = auc->order;
     double below[2] = { 0, 0 };
-    *out = (struct placements){ .halves = auc->halves };
+    if (!order) return;
     for (size_t i = 0; i < auc->count; i++) {
         order[i] = (struct tare_ranked){ auc->scored[i].score, i };
-        *(auc->scored[i].positive ? &out->positives : &out->negatives) += 1;
+        *(auc->scored[i].positive ? &auc->positives : &auc->negatives) += 1;
     }
-    if (!(out->positives > 0 && out->negatives > 0)) return false;
     qsort(order, auc->count, sizeof *order, by_score);
     for (size_t i = 0, end; i < auc->count; i = end) {
         for (end = i + 1; end < auc->count && order[end].score == order[i].score;)
             end++;
-        place_group(out, auc, order, i, end, below);
+        place_group(auc, i, end, below);
     }
-    return true;
+    tare_spill_free(order, auc->order_capacity, sizeof *order);
+    auc->order = NULL;
+    forget(auc);
 }
 
-static double value_of(const struct placements *p, const struct tare_auc *auc) {
+/* False when a class has no example. */
+static bool is_placed(const struct tare_auc *auc) {
+    return auc->positives > 0 && auc->negatives > 0;
+}
+
+static double value_of(const struct tare_auc *auc) {
     double halves = 0;
     for (size_t i = 0; i < auc->count; i++)
-        if (auc->scored[i].positive) halves += p->halves[i];
-    return halves / (2 * p->positives * p->negatives);
+        if (auc->scored[i].positive) halves += auc->halves[i];
+    return halves / (2 * auc->positives * auc->negatives);
 }
 
 double tare_auc_value(const struct tare_auc *auc) {
-    struct placements p;
-    const double value = place(&p, auc) ? value_of(&p, auc) : NAN;
+    const double value = is_placed(auc) ? value_of(auc) : NAN;
     forget(auc);
     return value;
 }
 
 /* Variance of the AUC of a, or of the difference of a and b (NULL: of a alone). */
-static double variance(const struct tare_auc *auc, const struct placements *a, const struct placements *b) {
-    const double mean = value_of(a, auc) - (b ? value_of(b, auc) : 0);
+static double variance(const struct tare_auc *a, const struct tare_auc *b) {
+    const double mean = value_of(a) - (b ? value_of(b) : 0);
     double sums[2] = { 0, 0 };
-    for (size_t i = 0; i < auc->count; i++) {
-        const double whole = 2 * (auc->scored[i].positive ? a->negatives : a->positives);
+    for (size_t i = 0; i < a->count; i++) {
+        const double whole = 2 * (a->scored[i].positive ? a->negatives : a->positives);
         const double d = (a->halves[i] - (b ? b->halves[i] : 0)) / whole - mean;
-        sums[auc->scored[i].positive] += d * d;
+        sums[a->scored[i].positive] += d * d;
     }
     return sums[1] / (a->positives * (a->positives - 1)) + sums[0] / (a->negatives * (a->negatives - 1));
 }
 
 void tare_auc_interval(double *low, double *high, const struct tare_auc *auc) {
-    struct placements p;
     *low = *high = NAN;
-    if (place(&p, auc) && p.positives > 1 && p.negatives > 1) {
-        const double value = value_of(&p, auc),
-                     reach = tare_normal_quantile(1 - TARE_TAIL_95) * sqrt(variance(auc, &p, NULL));
+    if (auc->positives > 1 && auc->negatives > 1) {
+        const double value = value_of(auc), reach = tare_normal_quantile(1 - TARE_TAIL_95) * sqrt(variance(auc, NULL));
         *low = fmax(0, value - reach);
         *high = fmin(1, value + reach);
     }
@@ -123,12 +117,11 @@ static bool same_examples(const struct tare_auc *a, const struct tare_auc *b) {
 
 static void find_paired(struct tare_paired *out, const struct tare_auc *a, const struct tare_auc *b, double tail) {
     const double z = tare_normal_quantile(1 - tail);
-    struct placements p, q;
     *out = (struct tare_paired){ NAN, NAN, NAN, NAN, 0, z, (int64_t)a->count };
-    if (!same_examples(a, b) || !place(&p, a) || !place(&q, b)) return;
-    out->loss = value_of(&q, b) - value_of(&p, a);
-    if (fmin(p.positives, p.negatives) < TARE_FEWEST_EXAMPLES / 2) return;
-    const double error = sqrt(variance(a, &p, &q));
+    if (!same_examples(a, b) || !is_placed(a)) return;
+    out->loss = value_of(b) - value_of(a);
+    if (fmin(a->positives, a->negatives) < TARE_FEWEST_EXAMPLES / 2) return;
+    const double error = sqrt(variance(a, b));
     out->spread = error * sqrt((double)a->count);
     out->low = out->loss - z * error;
     out->high = out->loss + z * error;

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 
 /* Initialise with zeros. Stores every score, in the order of adding, and room for ranking them, so that the figures
- * need no memory: 40 bytes per example, of many examples in unnamed files. */
+ * need no memory: 40 bytes per example, 24 after tare_auc_finish, of many examples in unnamed files. Thread-compatible:
+ * the figures only read. */
 struct tare_auc {
     struct tare_scored {
         double score;
@@ -18,14 +19,18 @@ struct tare_auc {
     } * scored;
     struct tare_ranked {
         double score;
-        size_t at; /* in the order of adding */
-    } * order;
-    double *halves; /* placements in halves, in the order of adding */
+        size_t at;  /* in the order of adding */
+    } * order;      /* until tare_auc_finish */
+    double *halves; /* placements in the order of adding: for positives twice the negatives below, ties counted once;
+                     * for negatives twice the positives above */
+    double positives, negatives;
     size_t count, capacity, order_capacity, halves_capacity;
 };
 
 /* Scores that are NaN rank below all others. */
 tare_status tare_auc_add(struct tare_auc *auc, double score, bool positive) TARE_WARN_UNUSED;
+/* Ranks the scores, once, after the last one was added; the figures below are of what was ranked. */
+void tare_auc_finish(struct tare_auc *auc);
 /* 0 … 1; NaN when one of the classes has no example. */
 double tare_auc_value(const struct tare_auc *auc);
 /* 95 % confidence interval, clipped to 0 … 1; NaN like the value, and with fewer than two examples of a class. */

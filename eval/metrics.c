@@ -359,8 +359,29 @@ static const struct tare_binary_counts *binary_of(const struct tare_metrics *m, 
     return logits ? &m->at_zero : &m->at_half;
 }
 
+static int by_label(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void count_majority(struct tare_judged *judged) {
+    int64_t *labels = judged->sorted;
+    size_t run = 0;
+    for (size_t i = 0; i < judged->count; i++)
+        labels[i] = judged->rows[i].label;
+    if (judged->count) qsort(labels, judged->count, sizeof *labels, by_label);
+    for (size_t i = 0; i < judged->count; i++) {
+        run = i && labels[i] == labels[i - 1] ? run + 1 : 1;
+        if (run > judged->of_majority) judged->of_majority = run;
+    }
+    tare_spill_forget(judged->rows, judged->capacity, sizeof *judged->rows);
+    tare_spill_forget(labels, judged->sorted_capacity, sizeof *labels);
+}
+
 void tare_metrics_finish(struct tare_metrics *m, const struct tare_metrics *reference) {
     const struct tare_binary_counts *counts;
+    tare_auc_finish(&m->auc);
+    count_majority(&m->judged);
     if (m->labelled || !m->at_half.count) return;
     if (reference) m->outside_unit = reference->outside_unit;
     counts = binary_of(m, m->outside_unit);
@@ -377,25 +398,9 @@ bool tare_metrics_is_right(const struct tare_metrics *m, size_t i) {
     return m->binary && m->outside_unit ? row->right_at_zero : row->right;
 }
 
-static int by_label(const void *a, const void *b) {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 double tare_metrics_majority(const struct tare_metrics *m) {
     const size_t count = m->judged.count;
-    int64_t *labels = m->judged.sorted;
-    size_t run = 0, most = 0;
-    for (size_t i = 0; i < count; i++)
-        labels[i] = m->judged.rows[i].label;
-    if (count) qsort(labels, count, sizeof *labels, by_label);
-    for (size_t i = 0; i < count; i++) {
-        run = i && labels[i] == labels[i - 1] ? run + 1 : 1;
-        if (run > most) most = run;
-    }
-    tare_spill_forget(m->judged.rows, m->judged.capacity, sizeof *m->judged.rows);
-    tare_spill_forget(labels, m->judged.sorted_capacity, sizeof *labels);
-    return most ? (double)most / (double)count : NAN;
+    return count ? (double)m->judged.of_majority / (double)count : NAN;
 }
 
 double tare_metrics_f1(const struct tare_metrics *m) {

@@ -25,8 +25,9 @@ struct tare_metrics {
             int64_t label;
             bool right, right_at_zero; /* of one score: at the thresholds 0.5 and 0 */
         } * rows;
-        int64_t *sorted; /* room for the labels, so that figures need no memory */
+        int64_t *sorted; /* room for the labels, so that tare_metrics_finish needs no memory */
         size_t count, capacity, sorted_capacity;
+        size_t of_majority; /* rows with the most frequent label, by tare_metrics_finish */
     } judged;
     int64_t ranked, agree; /* rows that predict a class (below); of these, equal to the reference's */
     double signal, noise;  /* sums of squares of the reference, and of the difference */
@@ -78,7 +79,8 @@ struct tare_measured {
  * with those of other dtypes. An output of another size than the reference's counts as rows that do not agree. */
 tare_status tare_metrics_add(struct tare_metrics *metrics, const struct tare_measured *measured) TARE_WARN_UNUSED;
 void tare_metrics_reset(struct tare_metrics *metrics);
-/* After the last record: chooses the threshold of a single score, 0.5 for probabilities and 0 for logits, by the
+/* After the last record: ranks scores and labels, so that all figures below only read (several threads may print a
+ * comparison), chooses the threshold of a single score, 0.5 for probabilities and 0 for logits, by the
  * reference's scores (NULL: these metrics are the reference's), and sets labelled, top1, gained and lost by it. */
 void tare_metrics_finish(struct tare_metrics *metrics, const struct tare_metrics *reference);
 
@@ -91,8 +93,8 @@ bool tare_metrics_prediction(int64_t *class, double *margin, const struct tare_t
 double tare_metrics_share(int64_t part, int64_t whole);
 /* Whether labelled row i is right, after tare_metrics_finish. */
 bool tare_metrics_is_right(const struct tare_metrics *metrics, size_t i);
-/* Share of the labelled rows that have the most frequent label: what always giving it gets right; NaN without labels.
- */
+/* Share of the labelled rows that have the most frequent label, what always giving it gets right, after
+ * tare_metrics_finish; NaN without labels. */
 double tare_metrics_majority(const struct tare_metrics *metrics);
 /* F1 of the positive class of a single score after tare_metrics_finish; NaN otherwise. */
 double tare_metrics_f1(const struct tare_metrics *metrics);

@@ -15,7 +15,8 @@ static double area(const double *scores, const char *classes) {
     double value;
     for (size_t i = 0; classes[i]; i++)
         assert_int_equal(tare_auc_add(&auc, scores[i], classes[i] == '+'), TARE_OK);
-    tare_alloc_fail_at(1); /* the figures need no memory */
+    tare_alloc_fail_at(1); /* ranking and figures need no memory */
+    tare_auc_finish(&auc);
     value = tare_auc_value(&auc);
     assert_int_equal(tare_alloc_count(), 0);
     tare_alloc_fail_at(0);
@@ -69,30 +70,37 @@ static void any_data__equals_counting_pairs(void **state) {
     assert_true(area(scores, classes) == won / pairs);
 }
 
-/* Figures from the definition (all pairs, sample covariances) in Python. */
-static void interval_and_test__are_delongs(void **state) {
+/* The examples of two models `repeats` times, ranked. */
+static void open_two(struct tare_auc *a, struct tare_auc *b, int repeats) {
     const double first[] = { 0.1, 0.4, 0.35, 0.8, 0.7, 0.2, 0.9, 0.65 };
     const double second[] = { 0.2, 0.3, 0.5, 0.7, 0.4, 0.45, 0.8, 0.6 };
     const char classes[] = "--++--++";
-    struct tare_auc a = { 0 }, b = { 0 };
+    *a = *b = (struct tare_auc){ 0 };
+    for (int repeat = 0; repeat < repeats; repeat++)
+        for (size_t i = 0; classes[i]; i++) {
+            assert_int_equal(tare_auc_add(a, first[i], classes[i] == '+'), TARE_OK);
+            assert_int_equal(tare_auc_add(b, second[i], classes[i] == '+'), TARE_OK);
+        }
+    tare_auc_finish(a);
+    tare_auc_finish(b);
+}
+
+/* Figures from the definition (all pairs, sample covariances) in Python. */
+static void interval_and_test__are_delongs(void **state) {
+    struct tare_auc a, b;
     struct tare_paired p;
     double low, high;
     (void)state;
-    for (size_t i = 0; classes[i]; i++) {
-        assert_int_equal(tare_auc_add(&a, first[i], classes[i] == '+'), TARE_OK);
-        assert_int_equal(tare_auc_add(&b, second[i], classes[i] == '+'), TARE_OK);
-    }
+    open_two(&a, &b, 1);
     assert_true(tare_auc_value(&a) == 0.8125 && tare_auc_value(&b) == 1);
     tare_auc_interval(&low, &high, &a);
     assert_float_equal(low, 0.48077452745611, 1e-12);
     assert_true(high == 1);
     tare_auc_paired(&p, &a, &b, TARE_TAIL_95);
-    assert_true(p.loss == 0.1875 && isnan(p.high));  /* too few */
-    for (int repeated = 0; repeated < 2; repeated++) /* three times the examples */
-        for (size_t i = 0; classes[i]; i++) {
-            assert_int_equal(tare_auc_add(&a, first[i], classes[i] == '+'), TARE_OK);
-            assert_int_equal(tare_auc_add(&b, second[i], classes[i] == '+'), TARE_OK);
-        }
+    assert_true(p.loss == 0.1875 && isnan(p.high)); /* too few */
+    tare_auc_reset(&a);
+    tare_auc_reset(&b);
+    open_two(&a, &b, 3);
     tare_alloc_fail_at(1);
     tare_auc_paired(&p, &a, &b, TARE_TAIL_95);
     assert_int_equal(tare_alloc_count(), 0);

@@ -112,6 +112,7 @@ static void auc__of_many_scores_leaves_memory(void **state) {
     for (size_t i = 0; i < MANY; i++)
         mini_ok(tare_auc_add(&auc, value_at(i), value_at(i) > 0.5));
     check_growth("adding", before); /* 120 MB of scores and ranks */
+    tare_auc_finish(&auc);
     assert_float_equal(tare_auc_value(&auc), 1, 1e-12);
     check_growth("the area", before);
     tare_auc_reset(&auc);

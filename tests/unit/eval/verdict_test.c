@@ -61,8 +61,22 @@ static void cost(size_t row, int64_t bytes, double microseconds) {
     f.rows[row].tpu_seconds = 1e-6 * microseconds;
 }
 
+/* Ranks the labels, as a comparison does after its last record. */
+static void finish(void) {
+    for (size_t r = 0; r < sizeof f.metrics / sizeof *f.metrics; r++) {
+        f.metrics[r].judged.of_majority = 0;
+        tare_metrics_finish(&f.metrics[r], NULL);
+    }
+}
+
+static struct tare_verdict verdict_of_all(void) {
+    finish();
+    return tare_verdict_of(&f.c);
+}
+
 static void expect_verdict(const char *expected) {
     struct tare_strbuf text = { 0 };
+    finish();
     tare_verdict_put(&text, &f.c);
     if (strcmp(tare_strbuf_text(&text), expected) != 0)
         fail_msg("'%s', expected '%s'", tare_strbuf_text(&text), expected);
@@ -71,13 +85,14 @@ static void expect_verdict(const char *expected) {
 
 static void expect_part(const char *expected) {
     struct tare_strbuf text = { 0 };
+    finish();
     tare_verdict_put(&text, &f.c);
     if (!strstr(tare_strbuf_text(&text), expected)) fail_msg("'%s', expected '%s'", tare_strbuf_text(&text), expected);
     tare_strbuf_free(&text);
 }
 
 static void expect_row(size_t row) {
-    const struct tare_comparison_row *got = tare_verdict_of(&f.c).row;
+    const struct tare_comparison_row *got = verdict_of_all().row;
     if (got != (row ? &f.rows[row] : NULL)) fail_msg("row %d, expected %zu", got ? (int)(got - f.rows) : 0, row);
 }
 
@@ -119,7 +134,7 @@ static void unbalanced_labels__are_compared_by_auc(void **state) {
             mini_ok(tare_auc_add(&f.metrics[r].auc, 0.1 + 0.001 * (double)(i % 100) + (i >= 360 ? 0.05 : 0), i >= 360));
         }
     }
-    assert_int_equal(tare_verdict_of(&f.c).reason, TARE_VERDICT_UNBALANCED);
+    assert_int_equal(verdict_of_all().reason, TARE_VERDICT_UNBALANCED);
     expect_part(
         "no better than the most frequent label for all (90.00 %); its scores have an order: compare with --metric "
         "auc");
@@ -230,7 +245,7 @@ static void smallest__wins_among_those_that_keep_up(void **state) {
     label(4, 5000, 4500, 10, 400);
     cost(4, 10, 1);
     expect_row(3);
-    const struct tare_verdict verdict = tare_verdict_of(&f.c);
+    const struct tare_verdict verdict = verdict_of_all();
     assert_true(verdict.fastest && verdict.tested && !verdict.better);
     assert_int_equal(verdict.candidates, 3);
     assert_int_equal(verdict.compared, 4);
@@ -326,7 +341,7 @@ static void companion__shows_what_bfloat16_costs(void **state) {
     f.metrics[1].noise = 0.00263; /* 25.80 dB */
     f.metrics[2].noise = 0.0107;
     expect_row(1);
-    assert_int_equal(tare_verdict_of(&f.c).compared, 1);
+    assert_int_equal(verdict_of_all().compared, 1);
     expect_part(". bfloat16 costs static 6.1 dB (SQNR 19.71 instead of 25.80 dB): convert with 'bfloat16_optimization: "
                 "DISABLED' to avoid that");
     f.metrics[2].noise = 0.003;
@@ -342,7 +357,7 @@ static void each_worse__is_said(void **state) {
     label(2, 1000, 900, 1, 60);
     expect_verdict("No model is recommended: each smaller one loses more than 1 percentage point of top-1; the nearest "
                    "is static (84.10 %, float 90.00 %; 95 % interval of the difference for 2 models: -7.88 to -4.35)");
-    assert_int_equal(tare_verdict_of(&f.c).reason, TARE_VERDICT_WORSE);
+    assert_int_equal(verdict_of_all().reason, TARE_VERDICT_WORSE);
 }
 
 static void without_labels__decibels_decide(void **state) {
@@ -478,7 +493,7 @@ static void false_recommendations__are_rarer_than_stated(void **state) {
         f.c.margin = 2;
         for (int i = 0; i < TRIALS; i++) {
             draw_records(&seed, 400, loss, changed[k]);
-            wrong += tare_verdict_of(&f.c).row != NULL;
+            wrong += verdict_of_all().row != NULL;
         }
         if (wrong > (int)(TARE_TAIL_95 * TRIALS))
             fail_msg("%g changed: %d of %d recommendations are wrong (at most 2.5 %%)", changed[k], wrong, (int)TRIALS);
@@ -494,7 +509,7 @@ static void models_without_loss__are_found(void **state) {
     open_fixture(4);
     for (int i = 0; i < TRIALS; i++) {
         draw_records(&seed, 2000, loss, 0.005);
-        found += tare_verdict_of(&f.c).row != NULL;
+        found += verdict_of_all().row != NULL;
     }
     if (found < TRIALS * 8 / 10) fail_msg("%d of %d recommended", found, (int)TRIALS);
 }
@@ -510,7 +525,7 @@ static void recommendations_on_even_records__hold_on_odd_ones(void **state) {
     for (int i = 0; i < TRIALS; i++) {
         struct tare_paired p;
         draw_records(&seed, 3000, loss, 0.003);
-        const struct tare_comparison_row *row = tare_verdict_of(&f.c).row;
+        const struct tare_comparison_row *row = verdict_of_all().row;
         if (!row) continue;
         made++;
         beyond += loss[row - f.rows] > 0.01;
