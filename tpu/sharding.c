@@ -84,8 +84,11 @@ static tare_status mark_rows(size_t *count, const struct tare_tpu_placed *placed
 
 /* ---- arguments that the options name ---- */
 
-static tare_status mark_argument(const struct tare_tpu_placed *placed, const struct tare_model_shapes *shapes,
-                                 int cores, const struct tare_tpu_argument_split *split) {
+/* Without a shape, the function is one that nothing in the model calls, as the second trace of an alias: *marked is not
+ * set, and the argument is sent whole. */
+static tare_status mark_argument(bool *marked, const struct tare_tpu_placed *placed,
+                                 const struct tare_model_shapes *shapes, int cores,
+                                 const struct tare_tpu_argument_split *split) {
     struct tare_graph *body = placed->replicated;
     char text[TARE_SHAPE_TEXT_SIZE];
     struct tare_node *input;
@@ -101,7 +104,9 @@ static tare_status mark_argument(const struct tare_tpu_placed *placed, const str
     if (split->parts != (uint32_t)cores)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "num_devices is %u (expected num_cores_per_replica, %d)", split->parts,
                          cores);
-    if (shape.rank < 0 || split->dimension >= (uint32_t)shape.rank || shape.dims[split->dimension] % cores > 0)
+    if (shape.rank < 0) return TARE_OK;
+    *marked = true;
+    if (split->dimension >= (uint32_t)shape.rank || shape.dims[split->dimension] % cores > 0)
         return TARE_FAIL(
             TARE_INVALID_ARGUMENT,
             "dimension %u of argument %u, %s, cannot be split into %d parts (expected a dimension that is a "
@@ -110,10 +115,11 @@ static tare_status mark_argument(const struct tare_tpu_placed *placed, const str
     return mark(placed, input, body->args[split->argument]->name, shape.rank, (int)split->dimension, cores);
 }
 
-/* Marks the arguments that the options name for this function; *any: there are some. */
-static tare_status mark_named(bool *any, size_t *count, struct tare_arena *arena, const struct tare_graph_model *model,
-                              const struct tare_tpu_placed *placed, const struct tare_model_shapes *shapes,
-                              const struct tare_tpu_sharding *sharding) {
+/* Marks the arguments that the options name for this function; *any: there are some. marked[i]: split i has been
+ * applied. */
+static tare_status mark_named(bool *any, bool *marked, size_t *count, struct tare_arena *arena,
+                              const struct tare_graph_model *model, const struct tare_tpu_placed *placed,
+                              const struct tare_model_shapes *shapes, const struct tare_tpu_sharding *sharding) {
     *any = false;
     for (size_t i = 0; i < sharding->n_splits; i++) {
         const struct tare_tpu_argument_split *split = &sharding->splits[i];
@@ -121,12 +127,25 @@ static tare_status mark_named(bool *any, size_t *count, struct tare_arena *arena
         size_t n_functions;
         TARE_TRY(tare_tpu_find_functions(&functions, &n_functions, arena, model, split->function, 1));
         for (size_t f = 0; f < n_functions; f++) {
+            bool is_split = false;
             if (functions[f].graph != placed->stub) continue;
-            TARE_TRY(mark_argument(placed, shapes, sharding->num_cores_per_replica, split));
+            TARE_TRY(mark_argument(&is_split, placed, shapes, sharding->num_cores_per_replica, split));
             *any = true;
-            (*count)++;
+            *count += is_split;
+            marked[i] |= is_split;
         }
     }
+    return TARE_OK;
+}
+
+static tare_status check_marks(const struct tare_tpu_sharding *sharding, const bool *marked) {
+    for (size_t i = 0; i < sharding->n_splits; i++)
+        if (!marked[i])
+            return TARE_FAIL(
+                TARE_INVALID_ARGUMENT,
+                "function_sharding_specs: argument %u of '%s' is not split (expected a function on the TPU "
+                "that a signature calls)",
+                sharding->splits[i].argument, sharding->splits[i].function->name);
     return TARE_OK;
 }
 
@@ -136,17 +155,21 @@ tare_status tare_tpu_shard_inputs(size_t *count, struct tare_arena *arena, struc
     const int cores = sharding->num_cores_per_replica;
     struct tare_model_shapes *shapes = NULL;
     tare_status status;
+    bool *marked;
     if (cores < 2) return TARE_OK;
     if (cores > MOST_CORES)
         return TARE_FAIL(TARE_UNSUPPORTED, "num_cores_per_replica is %d (at most %d can share a replica)", cores,
                          MOST_CORES);
+    marked = TARE_NEW_ARRAY(arena, bool, sharding->n_splits + 1);
+    if (!marked) return TARE_NO_MEMORY;
     TARE_CHECK(tare_model_shapes_new(&shapes, model));
     for (size_t i = 0; i < n_placed; i++) {
         bool any;
-        TARE_CHECK(tare_error_prefix(mark_named(&any, count, arena, model, &placed[i], shapes, sharding),
+        TARE_CHECK(tare_error_prefix(mark_named(&any, marked, count, arena, model, &placed[i], shapes, sharding),
                                      "function_sharding_specs: function %s", placed[i].stub->name));
         if (!any) TARE_CHECK(mark_rows(count, &placed[i], shapes, cores, open_divides));
     }
+    status = check_marks(sharding, marked);
 done:
     tare_model_shapes_free(shapes);
     return status;

@@ -32,6 +32,22 @@ static const char *model_of(int64_t rows, const char *op) {
     return seed_write(model, "version2");
 }
 
+/* The same, with a second trace of the alias, which Keras and TensorFlow save for Python alone: nothing calls it. */
+static const char *model_of_two_traces(void) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *traces[] = { tare_model_add_function(model, "__inference_tpu_func_10"),
+                                    tare_model_add_function(model, "__inference_tpu_func_20") };
+    struct tare_shape shape = tare_shape_make(2, (int64_t)8, (int64_t)10);
+    for (int i = 0; i < 2; i++)
+        mini_return(traces[i], "y",
+                    mini_node(traces[i], "MatMul", "matmul", 2, mini_arg(traces[i], "x", TARE_DT_FLOAT),
+                              seed_weight(traces[i], "w", 10, 6)));
+    seed_serve(model, traces[0], &shape);
+    for (int i = 0; i < 2; i++)
+        seed_alias(model, traces[i]->name, "tpu_func");
+    return seed_write(model, "version2");
+}
+
 static const char *model_with(const char *op) {
     return model_of(8, op);
 }
@@ -156,6 +172,17 @@ static void arguments__are_split_along_the_dimension_that_is_named(void **state)
                  "sharding of variables (policy_based_sharding_spec)");
 }
 
+static void a_trace_that_nothing_calls__is_not_split(void **state) {
+    const char *path = model_of_two_traces();
+    struct tare_graph_model *model;
+    (void)state;
+    seed_converts(path, SPLIT("0", "1", "2"));
+    model = seed_load();
+    only(model, "XlaSharding");
+    tare_model_free(model);
+    seed_refuses(path, SPLIT("0", "2", "2"), "dimension 2 of argument 0, [8,10], cannot be split into 2 parts");
+}
+
 static void fields_for_gpus__are_refused(void **state) {
     const char *path = model_with(NULL);
     (void)state;
@@ -244,6 +271,7 @@ int main(void) {
         cmocka_unit_test(low_priority__has_a_queue_of_its_own),
         cmocka_unit_test(a_component_to_batch__is_named_directly),
         cmocka_unit_test(arguments__are_split_along_the_dimension_that_is_named),
+        cmocka_unit_test(a_trace_that_nothing_calls__is_not_split),
         cmocka_unit_test(fields_for_gpus__are_refused),
         cmocka_unit_test(stored_values__stay_float32_without_convert_checkpoint),
         cmocka_unit_test(bfloat16_fields__have_the_texts_of_the_converter),
