@@ -95,6 +95,8 @@ TARE_EXACT_TEST(tare_exact_compares_probabilities);
 /* tpu/exact/linear.c: a product with weights of one sign, and kinds of linear functions of inputs. */
 bool tare_exact_is_weighted_mean(const struct tare_exact_values *values, const struct tare_node *node);
 TARE_EXACT_TEST(tare_exact_removes_mean);
+TARE_EXACT_TEST(tare_exact_multiplies_inputs);
+TARE_EXACT_TEST(tare_exact_compares_products);
 TARE_EXACT_TEST(tare_exact_is_projection);
 TARE_EXACT_TEST(tare_exact_is_log_spectrum);
 TARE_EXACT_TEST(tare_exact_is_solved);

@@ -378,6 +378,8 @@ const struct tare_exact_kind tare_exact_kinds[] = {
     { "is a difference of weighted means", TARE_EXACT_PRODUCT, false, tare_exact_differs_by_weights },
     { "is a difference of log-probabilities", TARE_EXACT_PRODUCT, false, tare_exact_compares_probabilities },
     { "loses its mean by the weights", TARE_EXACT_PRODUCT, false, tare_exact_removes_mean },
+    { "is a product of inputs with inputs", TARE_EXACT_PRODUCT, false, tare_exact_multiplies_inputs },
+    { "is a difference of one product of two inputs", TARE_EXACT_PRODUCT, false, tare_exact_compares_products },
     { "is divided by a part of the same product", TARE_EXACT_PRODUCT, false, tare_exact_is_projection },
     { "is a spectrum whose logarithm is taken", TARE_EXACT_PRODUCT, false, tare_exact_is_log_spectrum },
     { "is solved", TARE_EXACT_PRODUCT, false, tare_exact_is_solved },

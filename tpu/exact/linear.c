@@ -1,5 +1,5 @@
 /* Linear functions of inputs, whose mean is not known: weighted means, filters that remove a mean, projections that are
- * divided by one of their elements, spectra. */
+ * divided by one of their elements, differences of one function of two inputs, spectra. */
 #include "tpu/exact/internal.h"
 #include "base/tensor/tensor.h"
 
@@ -109,6 +109,14 @@ bool tare_exact_removes_mean(const struct tare_exact_values *v, const struct tar
     return results > 0 && weights->elements % results == 0 && sums_to_zero(weights, results);
 }
 
+/* As little is known about the result as about the operands: adjacency · features, a state · its covariance. */
+bool tare_exact_multiplies_inputs(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                  const struct tare_node *node) {
+    (void)view;
+    return tare_exact_has_flag(node, TARE_OP_PRODUCT) && node->n_inputs == 2 &&
+           tare_fact_is_input(fact_of(v, node->inputs[0])) && tare_fact_is_input(fact_of(v, node->inputs[1]));
+}
+
 /* ---- projections ---- */
 
 /* The product of inputs before moves and arithmetic with constants; NULL: something else. */
@@ -116,6 +124,23 @@ static const struct tare_node *linear_product(const struct tare_exact_values *v,
     const struct tare_node *node = tare_exact_before_constants(v, edge).node;
     if (tare_node_is_arg(node) || !tare_exact_has_flag(node, TARE_OP_PRODUCT)) return NULL;
     return fact_of(v, (struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 })->nonlinear ? NULL : node;
+}
+
+static bool are_same_weights(const struct tare_exact_values *v, const struct tare_node *a, const struct tare_node *b) {
+    struct tare_edge operand;
+    const struct tare_tensor *weights = weights_of(v, a, &operand);
+    return weights && weights == weights_of(v, b, &operand);
+}
+
+/* f(a) − f(b) of one linear function: nearly equal where its inputs are. */
+bool tare_exact_compares_products(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                  const struct tare_node *node) {
+    const struct tare_node *terms[2];
+    (void)view;
+    if (!is_one_of(node, (const char *const[]){ "Sub", "SquaredDifference", NULL })) return false;
+    for (int i = 0; i < 2; i++)
+        terms[i] = linear_product(v, node->inputs[i]);
+    return terms[0] && terms[1] && terms[0] != terms[1] && are_same_weights(v, terms[0], terms[1]);
 }
 
 /* Cameras and homographies: (x, y) / z of one linear function of coordinates. */

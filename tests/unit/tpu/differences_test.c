@@ -170,6 +170,33 @@ static void spectrum__multiplies_in_float32_before_a_logarithm(void **state) {
     }
 }
 
+/* One layer applied to two inputs; with other weights, it is the difference of two layers. */
+static void difference_of_one_product_of_two_inputs__multiplies_in_float32(void **state) {
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        struct net net = new_net();
+        struct tare_edge w = weights(&net, "w", ANY_SIGN, 1), other = form ? weights(&net, "w2", ANY_SIGN, 2) : w;
+        struct tare_edge a = bi(&net, "MatMul", "a", net.x, w);
+        convert(&net, bi(&net, "Sub", "d", a, bi(&net, "MatMul", "b", mini_arg(net.f, "x2", TARE_DT_FLOAT), other)));
+        assert_product(&net, "a", form ? TARE_DT_BFLOAT16 : TARE_DT_FLOAT);
+        assert_product(&net, "b", form ? TARE_DT_BFLOAT16 : TARE_DT_FLOAT);
+        tare_model_free(net.model);
+    }
+}
+
+/* A Laplacian times features that have a mean; after a layer, they are those of a network. */
+static void product_of_inputs_with_inputs__multiplies_in_float32(void **state) {
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        struct net net = new_net();
+        struct tare_edge features = mini_arg(net.f, "features", TARE_DT_FLOAT);
+        if (form) features = product(&net, "layer", features, ANY_SIGN);
+        convert(&net, un(&net, "Tanh", "tanh", bi(&net, "MatMul", "graph", net.x, features)));
+        assert_product(&net, "graph", form ? TARE_DT_BFLOAT16 : TARE_DT_FLOAT);
+        tare_model_free(net.model);
+    }
+}
+
 /* XᵀX of inputs, which rounding makes indefinite. */
 static void matrix_that_is_solved__multiplies_in_float32(void **state) {
     struct net net = new_net();
@@ -202,6 +229,8 @@ int main(void) {
         cmocka_unit_test(difference_of_log_probabilities__multiplies_in_float32),
         cmocka_unit_test(projection__multiplies_in_float32),
         cmocka_unit_test(spectrum__multiplies_in_float32_before_a_logarithm),
+        cmocka_unit_test(difference_of_one_product_of_two_inputs__multiplies_in_float32),
+        cmocka_unit_test(product_of_inputs_with_inputs__multiplies_in_float32),
         cmocka_unit_test(matrix_that_is_solved__multiplies_in_float32),
         cmocka_unit_test(parts_of_complex_numbers__are_not_rounded),
     };

@@ -303,7 +303,7 @@ static void values_that_pass_from_one_op_to_another__stay_float32(void **state) 
     const struct tare_bfloat16_options analysis = { .kept = &kept };
     size_t changes = 0;
     (void)state;
-    y = mini_node(f, "MatMul", "first", 2, x, x);
+    y = mini_node(f, "MatMul", "first", 2, x, mini_float(f, "w", 0.5F));
     y = mini_node(f, "BiasAdd", "bias", 2, y,
                   mini_node(f, "Reshape", "vector", 2, x, mini_ints(f, "s", 1, (int32_t[]){ -1 })));
     y = mini_node(f, "Relu", "relu", 1, y);
@@ -328,7 +328,7 @@ static void values_that_pass_from_one_op_to_another__stay_float32(void **state) 
 static void sums_of_residual_networks__stay_float32(void **state) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
-    struct tare_edge w = mini_arg(f, "w", TARE_DT_FLOAT), x, y;
+    struct tare_edge w = mini_float(f, "w", 0.5F), x, y;
     const struct tare_bfloat16_options analysis = { .kept = &kept };
     size_t changes = 0;
     (void)state;
