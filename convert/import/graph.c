@@ -401,5 +401,6 @@ tare_status tare_import_graphs(struct tare_graph_model *model, const struct tare
         source->faults->no_graph = true;
         return TARE_FAIL(TARE_CORRUPT, "%zu errors of nodes", source->faults->count);
     }
+    TARE_TRY(tare_import_unknown_types(model));
     return tare_model_check_recursion(model);
 }

@@ -58,5 +58,7 @@ tare_status tare_import_tables(struct tare_graph_model *model, struct tare_saved
 /* Names of the outputs of an op without a definition, in the order in which the functions use them (NULL where only an
  * index is known); collected by tare_import_custom_ops. */
 const char *const *tare_unknown_outputs(const struct tare_graph_model *model, const char *op, size_t *count);
+/* Gives these outputs the dtypes that their users declare; those without users keep TARE_DT_INVALID. */
+tare_status tare_import_unknown_types(const struct tare_graph_model *model);
 
 #endif

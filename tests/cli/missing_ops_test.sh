@@ -61,6 +61,26 @@ absent converted
 "${convert[@]}" --allow-incompatible >text 2>&1 || fail "convert: $(cat text)"
 [ "$("$tare" run converted --input x=x.npy --plugin "$everything" 2>/dev/null)" = "y float32[2,2] 1 16 81 256" ] || fail "run converted"
 
+# Tokenizers of TensorFlow Text, which nothing here computes: the network behind them is placed and quantized.
+tokenizers=$source_dir/tests/golden/saved_models/tokenizers
+op_model array text.npy 'float[1] 1'
+for command in "run $tokenizers --input text=text.npy" "calibrate $tokenizers --data x.tfrecord -o x.calib" "compare $tokenizers --data x.tfrecord --methods float"; do
+    # shellcheck disable=SC2086
+    expect 1 "tokenizers: 1 op cannot be run; load it with --plugin LIB.so: FastWordpieceTokenizeWithOffsets: used by" "$tare" $command
+done
+expect 1 "SentencepieceTokenizeOp: used by" "$tare" run "$tokenizers" --signature sentences --input text=text.npy
+for form in "placed convert" "aliased convert --converter_options_string=tpu_functions{function_alias:\"tpu_func\"}" \
+    "small quantize --method weight_only --min-elements 1" "small_tf quantize --method dynamic --op-set tf --min-elements 1"; do
+    # shellcheck disable=SC2086
+    set -- $form
+    "$tare" "$2" "$tokenizers" "$1" --quiet "${@:3}" >text 2>&1 || fail "$form: $(cat text)"
+    "$tare" inspect "$1" --ops >text 2>&1 || fail "inspect $1: $(cat text)"
+    [ "$2" != convert ] || grep -qw TPUPartitionedCall text || fail "$1: nothing is placed: $(cat text)"
+    "$tare" validate "$1" >text 2>&1
+    [ "$(grep -v ": unknown op$" text | grep -vc violations)" = 0 ] || fail "validate $1: $(cat text)"
+    [ "$(grep -c ": unknown op$" text)" = 2 ] || fail "validate $1: $(cat text)"
+done
+
 # an attribute of the library's op with a value of another kind is an error when the model is opened
 mkdir wrong
 cat >wrong/saved_model.pbtxt <<'MODEL'

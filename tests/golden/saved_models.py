@@ -163,6 +163,21 @@ def looked_up_strings(path):
     save(path, module, module.f)
 
 
+def looked_up_words(path):
+    """The words of a text are looked up one by one: their number is not that of the texts."""
+    module = tf.Module()
+    module.w = weights()
+    module.table = tf.lookup.StaticVocabularyTable(
+        tf.lookup.KeyValueTensorInitializer(tf.constant(["a", "b"]), tf.range(2, dtype=tf.int64)), WIDTH - 2)
+
+    def serve(x):
+        words = tf.ragged.map_flat_values(lambda word: tf.gather(module.w, module.table.lookup(word)), tf.strings.split(x))
+        return {"y": tf.nn.relu(tf.reduce_sum(words, 1) @ module.w)}
+
+    module.f = tf.function(serve, input_signature=[tf.TensorSpec([None], tf.string, name="x")])
+    save(path, module, module.f)
+
+
 def compiled(path):
     """XLA compiles the inner function, and has no kernel of the hybrid UniformQuantized ops."""
     module = module_of(lambda self, x: {"y": self.product(x)})
@@ -213,6 +228,44 @@ def row_splits(path):
     save(path, module, module.f)
 
 
+def tokenizers(path):
+    """Tokenizers of TensorFlow Text, which is not installed: ops of TensorFlow take their places while the model is written."""
+    module = tf.Module()
+    module.w = weights()
+    module.network = tf.function(lambda x: tf.nn.relu(x @ module.w), input_signature=[ROWS])
+    texts = tf.TensorSpec([None], tf.string, name="text")
+
+    def pieces(text):
+        ids = tf.raw_ops.StringSplitV2(input=text, sep=tf.constant("model", name="model")).indices
+        return {"y": module.network(tf.gather(module.w, ids[:, 0]))}
+
+    def sentences(text):
+        ids = tf.raw_ops.StringToHashBucketFast(input=text, num_buckets=WIDTH, name="tokenize")
+        return {"y": module.network(tf.gather(module.w, ids))}
+
+    module.pieces = tf.function(pieces, input_signature=[texts])
+    module.sentences = tf.function(sentences, input_signature=[texts])
+    tf.saved_model.save(module, path, {"serving_default": module.pieces, "sentences": module.sentences},
+                        tf.saved_model.SaveOptions(function_aliases={"tpu_func": module.network}))
+    from tensorflow.core.protobuf import saved_model_pb2
+    file = os.path.join(path, "saved_model.pb")
+    with open(file, "rb") as opened:
+        model = saved_model_pb2.SavedModel.FromString(opened.read())
+    names = {"StringSplitV2": ("FastWordpieceTokenizeWithOffsets", "indices", "output_ids"),
+             "StringToHashBucketFast": ("SentencepieceTokenizeOp", "output", "output_values")}
+    for function in model.meta_graphs[0].graph_def.library.function:
+        renamed = {}
+        for node in function.node_def:
+            if node.op in names:
+                node.op, old, new = names[node.op]
+                renamed[f"{node.name}:{old}:0"] = f"{node.name}:{new}:0"
+                node.attr.clear()
+        for node in function.node_def:
+            node.input[:] = [renamed.get(name, name) for name in node.input]
+    with open(file, "wb") as opened:
+        opened.write(model.SerializeToString())
+
+
 def keras_on_jax(path):
     """The function returns the moving averages that it was given, and they are assigned to their variables: only with
     KERAS_BACKEND=jax."""
@@ -232,8 +285,8 @@ def keras_on_jax_seed(path):
 
 
 MODELS = [keras3_export, strings, function_of_a_lambda, colocated, custom_gradient, implementations,
-          implements_an_op, traced_before_saving, stored_tables, looked_up_strings, segments, compiled,
-          jpeg_files, mixed_bfloat16, row_splits] + (
+          implements_an_op, traced_before_saving, stored_tables, looked_up_strings, looked_up_words, segments, compiled,
+          jpeg_files, mixed_bfloat16, row_splits, tokenizers] + (
     [keras_on_jax, keras_on_jax_seed] if os.environ.get("KERAS_BACKEND") == "jax" else [])
 
 if __name__ == "__main__":
@@ -246,8 +299,12 @@ if __name__ == "__main__":
         for name in ("fingerprint.pb", "assets", "debug"):
             path = os.path.join(folder, name)
             shutil.rmtree(path) if os.path.isdir(path) else os.path.exists(path) and os.remove(path)
+        if write is tokenizers:     # TensorFlow cannot load it without TensorFlow Text
+            continue
         function = tf.saved_model.load(folder).signatures["serving_default"]
         ones = tf.fill([1, WIDTH], "1") if write in (strings, looked_up_strings) else tf.ones([1, WIDTH])
+        if write is looked_up_words:
+            ones = tf.constant(["a b"])
         if write is jpeg_files:
             ones = tf.io.encode_jpeg(tf.fill([WIDTH, WIDTH, 1], tf.constant(255, tf.uint8)))[tf.newaxis]
         more = {"splits": tf.constant([0, 1], tf.int64)} if write is row_splits else {}
