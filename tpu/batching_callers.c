@@ -212,11 +212,14 @@ static struct row_count rows_of(const struct counted *c, struct tare_edge edge, 
 /* Of the operand that has the rows of the node's output. */
 static struct row_count rows_of_operand(const struct counted *c, struct tare_edge edge, int depth) {
     const struct tare_node *node = edge.node;
-    const unsigned flags = node->def && node->def->row ? node->def->row->flags : 0;
+    const struct tare_op *row = node->def ? node->def->row : NULL;
+    const unsigned flags = row ? row->flags : 0;
     const int rank = shape_of(c, edge)->rank;
     struct row_count found = { TARE_UNKNOWN_DIM, NULL, 0 };
     static const char *const first[] = { "Identity", "MatMul", "BatchMatMulV2", "BiasAdd", "Softmax", NULL };
-    static const char *const lookups[] = { "Gather", "GatherV2", "ResourceGather", NULL };
+    static const char *const lookups[] = { "Gather",          "GatherV2",          "ResourceGather",
+                                           "LookupTableFind", "LookupTableFindV2", NULL };
+    if (node->n_inputs && row && row->infer == tare_infer_same) return rows_of(c, node->inputs[0], depth);
     if (tare_op_is_one_of(node->op, first) && !tare_node_bool(node, "transpose_a", false))
         return rows_of(c, node->inputs[0], depth);
     if (tare_op_is_one_of(node->op, lookups) && node->n_inputs > 1) return rows_of(c, node->inputs[1], depth);
