@@ -10,9 +10,8 @@
 
 struct tare_runner_handle {
     struct tare_context_handle *context;
-    uint64_t family; /* of the model */
-    struct tare_graph_model
-        *called; /* copy of the model with a call of a function; NULL: a signature of the caller's model */
+    uint64_t family;                 /* of the model */
+    struct tare_graph_model *called; /* copy of the model, as it is run; NULL: the caller's model is run */
     const struct tare_signature *signature;
     struct tare_session *session;
     struct tare_arena arena;
@@ -49,26 +48,37 @@ static tare_status start(tare_runner *runner, const struct tare_graph_model *mod
     return tare_session_new(&runner->session, model, NULL);
 }
 
+/* As the model runs on a CPU. */
+static tare_status load_copy(tare_runner *runner, const tare_model *model) {
+    const struct tare_saved_model_options options = { .ops = tare_public_ops(model->context),
+                                                      .platform = TARE_MODULES_FOR_CPU };
+    const char *path;
+    TARE_TRY(tare_public_path(&path, model));
+    return tare_saved_model_load(&runner->called, path, &options);
+}
+
 static tare_status open_runner(tare_runner *runner, const tare_model *model, const char *signature) {
+    const struct tare_graph_model *run = model->model;
     size_t at;
-    TARE_TRY(tare_pick_signature(&runner->signature, model->model, signature));
-    at = (size_t)(runner->signature - model->model->signatures);
+    if (run->has_other_platforms) {
+        TARE_TRY(load_copy(runner, model));
+        run = runner->called;
+    }
+    TARE_TRY(tare_pick_signature(&runner->signature, run, signature));
+    at = (size_t)(runner->signature - run->signatures);
     runner->n_inputs = model->inputs[at].count;
     runner->n_outputs = model->outputs[at].count;
     runner->described = model->outputs[at].items;
-    return start(runner, model->model);
+    return start(runner, run);
 }
 
 /* A call of the function is added to the model, so it is a copy. */
 static tare_status open_function(tare_runner *runner, const tare_model *model, const char *name,
                                  const struct tare_sample *arguments) {
-    const struct tare_saved_model_options options = { .ops = tare_public_ops(model->context) };
     const struct tare_call_arguments given = { arguments->keys, arguments->values, arguments->count };
     struct tare_public_side inputs = { 0 }, outputs = { 0 };
     struct tare_graph *function;
-    const char *path;
-    TARE_TRY(tare_public_path(&path, model));
-    TARE_TRY(tare_saved_model_load(&runner->called, path, &options));
+    TARE_TRY(load_copy(runner, model));
     TARE_TRY(tare_function_pick(&function, runner->called, name, &given));
     TARE_TRY(tare_function_signature(&runner->signature, runner->called, function));
     TARE_TRY(tare_public_describe(&inputs, &runner->arena, runner->signature->inputs, runner->signature->n_inputs));

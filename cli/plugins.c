@@ -42,12 +42,20 @@ static void log_loaded(const struct tare_graph_model *model, const char *path, d
                 model->n_variables, seconds);
 }
 
-tare_status tare_command_load(struct tare_graph_model **out, const char *path) {
-    const struct tare_saved_model_options options = { .ops = tare_command_registry() };
+static tare_status load(struct tare_graph_model **out, const char *path, enum tare_module_platform platform) {
+    const struct tare_saved_model_options options = { .ops = tare_command_registry(), .platform = platform };
     const double start = tare_clock_seconds();
     TARE_TRY(tare_saved_model_load(out, path, &options));
     log_loaded(*out, path, tare_clock_seconds() - start);
     return TARE_OK;
+}
+
+tare_status tare_command_load(struct tare_graph_model **out, const char *path) {
+    return load(out, path, TARE_MODULES_FOR_TPU);
+}
+
+tare_status tare_command_load_to_run(struct tare_graph_model **out, const char *path) {
+    return load(out, path, TARE_MODULES_FOR_CPU);
 }
 
 tare_status tare_command_check_values(const struct tare_graph_model *model, const char *path, bool allow) {

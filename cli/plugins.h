@@ -27,6 +27,8 @@ tare_status tare_command_load_plugins(const void *values, const struct tare_opti
 const struct tare_op_registry *tare_command_registry(void);
 /* Opens a SavedModel with these ops. */
 tare_status tare_command_load(struct tare_graph_model **out, const char *path) TARE_WARN_UNUSED;
+/* The same for a model that is only run: StableHLO modules for several platforms run as on a CPU. */
+tare_status tare_command_load_to_run(struct tare_graph_model **out, const char *path) TARE_WARN_UNUSED;
 /* Opens and prepares a SavedModel (convert/prepared.h). */
 tare_status tare_command_load_prepared(struct tare_graph_model **out, const char *path) TARE_WARN_UNUSED;
 /* For commands that write a model: TARE_NOT_FOUND if the model has variables but no checkpoint, which usually means

@@ -256,7 +256,7 @@ static tare_status prepare(struct run_state *state, struct tare_run_arrays *arra
                                             .trace = options->trace ? print_trace : NULL,
                                             .use_reference_kernels = options->reference };
     TARE_TRY(tare_run_arrays_read(arrays, &options->inputs));
-    TARE_TRY(tare_command_load(&state->model, options->model));
+    TARE_TRY(tare_command_load_to_run(&state->model, options->model));
     TARE_TRY(options->function ? pick_function(state, arrays)
                                : tare_pick_signature(&state->signature, state->model, options->signature));
     if (!options->data.count && !options->inputs.count) TARE_TRY(tare_run_arrays_missing(state->signature));

@@ -7,6 +7,13 @@
 
 struct tare_op_registry;
 
+/* A StableHLO module that was exported for several platforms has branches for each. */
+enum tare_module_platform {
+    TARE_MODULES_FOR_TPU, /* what a TPU runs: for everything that is built for one, and calibrations and comparisons of
+                             it */
+    TARE_MODULES_FOR_CPU, /* what TensorFlow runs on a CPU */
+};
+
 struct tare_saved_model_options {
     /* Select the MetaGraph with exactly these tags; NULL: the only MetaGraph, or the one with the single tag "serve".
      * Not NULL with n_tags 0: the one without tags. */
@@ -20,6 +27,7 @@ struct tare_saved_model_options {
      * functions are not found by name. For commands that only inspect. */
     bool read_only;
     bool keep_modules;                  /* XlaCallModule nodes are not expanded: such a model cannot be run */
+    enum tare_module_platform platform; /* of the branches that expanded modules have */
     const struct tare_op_registry *ops; /* known ops; must outlive the model. NULL: the built-in ones */
 };
 

@@ -151,7 +151,7 @@ tare_status tare_saved_model_load(struct tare_graph_model **out, const char *pat
     *out = NULL;
     TARE_TRY(tare_shlo_is_artifact(path) ? load_artifact(out, path, options) : load_folder(out, path, options));
     if (options && (options->read_only || options->keep_modules)) return TARE_OK;
-    status = tare_shlo_expand(*out);
+    status = tare_shlo_expand(*out, options ? options->platform : TARE_MODULES_FOR_TPU);
     if (status == TARE_OK) status = tare_model_remove_self_assignments(*out, NULL);
     if (status != TARE_OK) {
         tare_model_free(*out);

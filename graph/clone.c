@@ -239,7 +239,9 @@ static tare_status clone_model(struct tare_graph_model *to, const struct tare_gr
     to->retyped = from->retyped;
     to->keep_variables_from = from->keep_variables_from;
     to->module_error = from->module_error;
+    to->module_note = from->module_note;
     to->n_modules = from->n_modules;
+    to->has_other_platforms = from->has_other_platforms;
     if (from->custom_ops) to->custom_ops = tare_ops_new(from->custom_ops);
     to->aliases = COPY(to, from->aliases, from->n_aliases);
     if (!to->aliases || (from->custom_ops && !to->custom_ops)) return TARE_NO_MEMORY;

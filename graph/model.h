@@ -134,8 +134,10 @@ struct tare_graph_model {
     struct tare_node *init_node;    /* main op to run after the variables are restored; NULL: none */
     struct tare_node **table_inits; /* collection table_initializer (TF1) */
     size_t n_table_inits;
-    const char *module_error;            /* why an XlaCallModule node was not expanded ("NODE: reason"); NULL: none */
-    size_t n_modules;                    /* XlaCallModule nodes that were expanded */
+    const char *module_error; /* why an XlaCallModule node was not expanded ("NODE: reason"); NULL: none */
+    const char *module_note;  /* why one was not expanded as for the platform that was asked for; NULL: none */
+    size_t n_modules;         /* XlaCallModule nodes that were expanded */
+    bool has_other_platforms; /* other branches of them are for other platforms */
     const struct tare_op_registry *ops;  /* definitions of the ops that nodes may use; borrowed */
     struct tare_op_registry *custom_ops; /* definitions that the model file adds; its parent is `ops`; NULL: none */
     struct tare_attr_pool

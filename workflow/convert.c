@@ -114,6 +114,7 @@ static tare_status quantize(struct tare_converted *out, struct tare_arena *arena
     struct tare_quantize_request request = *options->quantize.request;
     struct tare_quantize_task task = options->quantize;
     task.request = &request;
+    task.is_placed_later = true;
     task.checks_later = options->converter->bfloat16 && options->converter->extent == TARE_BF16_CHECKED;
     request.plan = quantization->plan;
     if (!request.data.count) TARE_TRY(list_datasets(&request.data, arena, quantization));
@@ -190,7 +191,7 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
     const struct tare_converter_options *converter = &checked;
     struct tare_tpu_memory before;
     tare_status status;
-    *out = (struct tare_converted){ .module_error = model->module_error };
+    *out = (struct tare_converted){ .module_error = model->module_error, .module_note = model->module_note };
     /* Functions that are found automatically are measured once they are known. */
     if (!converter->automatic) TARE_TRY(tare_pipeline_memory(&before, arena, model, converter));
     step(options);
@@ -310,6 +311,7 @@ void tare_workflow_convert_log(const struct tare_log *log, const struct tare_con
     if (status == TARE_OK && converted->module_error)
         tare_warn(log, "%s; it stays a module, in float32, and fails on a TPU unless XLA supports it there",
                   converted->module_error);
+    if (status == TARE_OK && converted->module_note) tare_warn(log, "%s", converted->module_note);
     if (status == TARE_OK) tell_checked(log, &converted->checked);
     if (status == TARE_OK && converted->conversion.seeds.count)
         tare_warn(log,

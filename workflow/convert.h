@@ -31,6 +31,7 @@ struct tare_converted {
     struct tare_pass_count folded[TARE_PIPELINE_STEPS]; /* if it was prepared without being quantized */
     struct tare_bfloat16_checked checked;               /* how bfloat16 was checked */
     const char *module_error; /* why a StableHLO module stays as it is (the model's text); NULL: none does */
+    const char *module_note;  /* why one has the branches of another platform (likewise) */
 };
 
 /* Without named functions everything would stay on the CPU: requests that functions are found automatically, unless the

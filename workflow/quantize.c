@@ -10,6 +10,7 @@
 #include "quant/recipe.h"
 #include "tpu/chips.h"
 #include "workflow/calibrate.h"
+#include "workflow/cpu_check.h"
 #include "workflow/evaluation_data.h"
 #include "workflow/quality_check.h"
 #include "workflow/speed_estimate.h"
@@ -250,6 +251,7 @@ static tare_status build(struct tare_quantized *out, struct tare_arena *arena, s
     if (!out->fastest.chip) TARE_TRY(tare_workflow_warn_of_slower(&out->report, arena, before, after));
     if (out->fastest.chip) TARE_TRY(tare_workflow_fastest_explain(&out->report, arena, &out->fastest));
     TARE_TRY(note_units(out, arena, task->request));
+    if (!task->is_placed_later) TARE_TRY(tare_workflow_warn_of_left(&out->report, arena, model));
     if (!task->without_layers) TARE_TRY(tare_explain(&out->layers, arena, &out->report, calibration, false));
     if (task->request->allow_unquantized || out->fastest.n_float || !tare_quant_plan_quantizes(&plan)) return TARE_OK;
     const tare_status status = tare_workflow_quantize_check(&out->report);

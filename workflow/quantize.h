@@ -39,6 +39,7 @@ struct tare_quantize_task {
     struct tare_calibration *calibration;        /* of the prepared model, instead of the request's; NULL: none */
     const struct tare_log *log;                  /* for warnings; NULL: none */
     bool checks_later;                           /* the request's data are also used after quantization */
+    bool is_placed_later;                        /* on a TPU, which checks what stays on the CPU */
     bool quiet;                                  /* print no progress */
     bool without_layers;                         /* the result needs no explanations of layers */
     const volatile sig_atomic_t *interrupted;    /* NULL: never */

@@ -7,16 +7,34 @@
 
 #include <string.h>
 
-/* The module runs as on this platform, or as on its only one. */
-static const char *const preferred_platform = "CPU";
+/* The platforms of a module in the order in which they are tried: those of GPUs have calls that nothing else knows. */
+enum { MOST_TRIED = 3 };
 
-static size_t platforms_of(const struct tare_node *node, size_t *index) {
-    const struct tare_attr *platforms = tare_node_list(node, "platforms");
-    *index = 0;
-    if (!platforms || platforms->kind != TARE_ATTR_STRING) return 0;
-    for (size_t i = 0; i < platforms->count; i++)
-        if (strcmp(platforms->items[i].s.data, preferred_platform) == 0) *index = i;
-    return platforms->count;
+struct platforms {
+    size_t count; /* of the module; an index is main's first argument if there are several */
+    size_t tried[MOST_TRIED], n_tried;
+    const char *names[MOST_TRIED];
+};
+
+static void try_platform(struct platforms *out, const struct tare_attr *list, const char *name) {
+    for (size_t i = 0; i < out->count; i++) {
+        const char *of_module = list->items[i].s.data;
+        if (name && strcmp(of_module, name) != 0) continue;
+        out->names[out->n_tried] = of_module;
+        out->tried[out->n_tried++] = i;
+        return;
+    }
+}
+
+static struct platforms platforms_of(const struct tare_node *node, enum tare_module_platform wanted) {
+    const struct tare_attr *list = tare_node_list(node, "platforms");
+    struct platforms out = { 0 };
+    if (list && list->kind == TARE_ATTR_STRING) out.count = list->count;
+    try_platform(&out, list, wanted == TARE_MODULES_FOR_CPU ? "CPU" : "TPU");
+    try_platform(&out, list, wanted == TARE_MODULES_FOR_CPU ? "TPU" : "CPU");
+    if (!out.n_tried) try_platform(&out, list, NULL);
+    if (!out.n_tried) out.n_tried = 1;
+    return out;
 }
 
 static bool is_token(const char *name) {
@@ -148,14 +166,37 @@ static tare_status import_module(struct tare_graph **out, struct tare_node *node
     return status;
 }
 
-static tare_status expand_node(struct tare_node *node) {
+static tare_status expand_for(struct tare_node *node, struct binding *b) {
     struct tare_graph *function;
-    struct binding b = { 0 };
-    b.has_index = platforms_of(node, &b.index) > 1;
-    TARE_TRY(import_module(&function, node, &b));
-    b.function = function;
-    TARE_TRY(check_call(node, &b));
-    return replace(node, &b);
+    TARE_TRY(import_module(&function, node, b));
+    b->function = function;
+    TARE_TRY(check_call(node, b));
+    return replace(node, b);
+}
+
+/* The first platform whose branches can be imported; the failure is that of the platform that is wanted. */
+static tare_status expand_node(struct tare_node *node, enum tare_module_platform wanted) {
+    const struct platforms platforms = platforms_of(node, wanted);
+    struct tare_graph_model *model = node->graph->model;
+    const char *name = node->name, *reason = NULL;
+    tare_status first = TARE_OK;
+    for (size_t i = 0; i < platforms.n_tried; i++) {
+        struct binding b = { .has_index = platforms.count > 1, .index = platforms.tried[i] };
+        const tare_status status = expand_for(node, &b);
+        if (status == TARE_OK && reason && !model->module_note)
+            model->module_note = tare_arena_printf(
+                &model->arena,
+                "the StableHLO module of %s has the branches for %s, because those for %s cannot be expanded: %s", name,
+                platforms.names[i], platforms.names[0], reason);
+        model->has_other_platforms |= status == TARE_OK && platforms.n_tried > 1;
+        if (status == TARE_OK || status == TARE_NO_MEMORY) return status;
+        if (i == 0) {
+            first = status;
+            reason = tare_arena_strdup(&model->arena, tare_error_text());
+        }
+        tare_error_clear();
+    }
+    return TARE_FAIL(first, "%s", reason ? reason : "");
 }
 
 /* Keeps the first reason; the node stays, so that the model can be copied, converted and inspected. */
@@ -170,12 +211,12 @@ static tare_status note_error(const struct tare_node *node) {
     return TARE_OK;
 }
 
-static tare_status expand_graph(struct tare_graph *graph) {
+static tare_status expand_graph(struct tare_graph *graph, enum tare_module_platform platform) {
     bool removed = false;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
         if (node->dead || !tare_node_is(node, "XlaCallModule")) continue;
-        const tare_status status = expand_node(node);
+        const tare_status status = expand_node(node, platform);
         if (status == TARE_NO_MEMORY) return status;
         removed = removed || status == TARE_OK;
         graph->model->n_modules += status == TARE_OK;
@@ -186,11 +227,11 @@ static tare_status expand_graph(struct tare_graph *graph) {
     return TARE_OK;
 }
 
-tare_status tare_shlo_expand(struct tare_graph_model *model) {
+tare_status tare_shlo_expand(struct tare_graph_model *model, enum tare_module_platform platform) {
     const size_t n_functions = model->n_functions; /* the imported ones contain no such nodes */
-    TARE_TRY(expand_graph(model->main));
+    TARE_TRY(expand_graph(model->main, platform));
     for (size_t i = 0; i < n_functions; i++)
-        TARE_TRY(expand_graph(model->functions[i]));
+        TARE_TRY(expand_graph(model->functions[i], platform));
     for (size_t i = n_functions; i < model->n_functions; i++) /* parts of compositions that became one op */
         TARE_TRY(tare_graph_remove_unreachable(model->functions[i], NULL));
     return TARE_OK;

@@ -27,6 +27,11 @@ class Loading(Case):
         with self.fails(tare.NotFoundError, "serve"):
             tare.load(GLYPHS / "saved_model", tags="serve,tpu")
 
+    def test_modules_for_several_platforms_run_as_on_a_cpu(self):
+        model = tare.load(GLYPHS.parents[1] / "tests/golden/jax/platform_branches.jaxexport")
+        [values] = model.run({"arg0": np.array([1, 2, 3], np.float32)}).values()
+        np.testing.assert_array_equal(values, [3592, 4603, 5614])
+
     def test_errors_have_status_and_place(self):
         with self.assertRaises(tare.NotFoundError) as caught:
             tare.load("/nowhere/at/all")

@@ -7,7 +7,7 @@ helper=$TARE_TEST_HELPERS/op_model
 cd "$work" || exit 1
 "$helper" array x.npy 'float[3] 1 2 3' || fail "array"
 for values in "$modules"/*.values; do
-    case $values in */lapack_* | */ops_of_xla.values) continue ;; esac
+    case $values in */lapack_* | */ops_of_xla.values | */decompositions.values) continue ;; esac
     name=$(basename "$values" .values)
     "$tare" run "$modules/$name.jaxexport" --input arg0=x.npy --quiet >out 2>err || fail "run $name: $(cat err)"
     [ "$(sed 's/^[^]]*\] //' out)" = "$(cat "$values")" ] || fail "$name: $(cat out), expected $(cat "$values")"
@@ -28,11 +28,27 @@ assert sum(b"\n\x02\x02\x02" in config[:12] for config in configs) == 1, configs
 (kept,) = [node["reason"] for node in json.load(open(sys.argv[1]))["float32"] if node["op"] == "XlaDotV2"]
 assert kept.startswith("is multiplied with a precision that the model asks for"), kept
 PYTHON
-# Of the branches for other platforms nothing is left: 3 calls with one product each.
-"$tare" convert "$modules/platform_branches.jaxexport" tpu --quiet >out 2>err ||
-    fail "convert: $(cat err)"
-"$tare" inspect tpu --ops >ops || fail "inspect: $?"
-! grep -q Case ops || fail "branches by the platform are left: $(cat ops)"
+# What is built has the branches for a TPU, from calibration on: of those for other platforms nothing is left.
+float32='--converter_options_string=bfloat16_optimization: DISABLED'
+"$helper" samples x.tfrecord arg0 'float[3] 1 2 3' 3 || fail "samples"
+"$tare" calibrate "$modules/platform_branches.jaxexport" --data x.tfrecord -o x.calib --quiet 2>err || fail "calibrate: $(cat err)"
+"$tare" convert "$modules/platform_branches.jaxexport" tpu --quiet "$float32" >out 2>err || fail "convert: $(cat err)"
+"$tare" convert "$modules/platform_branches.jaxexport" tpu_int8 --quiet --calibration x.calib --allow-unquantized >out 2>err ||
+    fail "convert --calibration: $(cat err)"
+"$tare" export "$modules/platform_branches.jaxexport" exported.mlirbc --quiet >out 2>err || fail "export: $(cat err)"
+for built in tpu tpu_int8; do
+    "$tare" inspect $built --ops >ops || fail "inspect: $?"
+    ! grep -q Case ops || fail "$built: branches by the platform are left: $(cat ops)"
+done
+for built in tpu exported.mlirbc; do # ((x @ w) * 2 @ reversed w) * 2 - 1
+    "$tare" run $built --input arg0=x.npy --quiet >out 2>err || fail "run $built: $(cat err)"
+    [ "$(sed 's/^[^]]*\] //' out)" = "935 1295 1655" ] || fail "$built: $(cat out)"
+done
+# A kernel that nothing here knows: the branches for the CPU stand in for it, with a warning.
+instead="has the branches for CPU, because those for TPU cannot be expanded: .*custom call 'kernel_of_somebody'"
+"$tare" convert "$modules/platform_kernel.jaxexport" instead --quiet >out 2>err && grep -q "$instead" err || fail "convert: $(cat err)"
+"$tare" quantize "$modules/platform_kernel.jaxexport" instead_int8 --quiet --method weight_only --allow-unquantized >out 2>err &&
+    grep -q "$instead" err || fail "quantize: $(cat err)"
 
 # The LAPACK and BLAS calls of JAX before 0.4.36, in four precisions: thousandths, which may round to the other side.
 for letter in s d c z; do
@@ -48,6 +64,35 @@ done
     grep -q "op calling lapack_s.* stays on the CPU (export the model with platforms=(\"tpu\",))" err ||
     fail "calls of LAPACK: $(cat err)"
 [ ! -e refused ] || fail "the refused model was written"
+# A quantized one is written, for other programs than TensorFlow, with a warning.
+"$tare" quantize "$modules/lapack_s.jaxexport" warned --quiet --method weight_only --allow-unquantized >out 2>err || fail "quantize: $(cat err)"
+grep -q "op calling lapack_s.* has no kernel for CPUs, and node .* stays on the CPU (export the model with platforms=(\"tpu\",));" err ||
+    fail "quantize of LAPACK's calls: $(cat err)"
+
+# Decompositions: calls of LAPACK on a CPU, other calls on a TPU, which keep float32. Where they stay on the CPU they are refused.
+same() { # same FOLDER LARGEST: all 64 values are within this part of those of JAX, or of 1
+    tail -c 256 "$1"/*.npy | od -An -v -w4 -t f4 | paste - <(tr ' ' '\n' <"$modules/decompositions.values") >both
+    awk -v most="$2" '{ d = $1 - $2; m = $2 > 1 ? $2 : 1 } NF != 2 || !(d <= most * m && -d <= most * m) { print NR ": " $0 }' both >differ
+    [ "$(wc -l <both)" = 64 ] && [ ! -s differ ] || fail "$1: $(head -3 differ) ($(wc -l <differ) of $(wc -l <both))"
+}
+"$tare" run "$modules/decompositions.jaxexport" --input arg0=x.npy --output-dir on_cpu --quiet 2>err || fail "run decompositions: $(cat err)"
+same on_cpu 1e-5
+for form in "float32 $float32" "bfloat16"; do
+    set -- ${form%% *} "${form#* }"
+    [ "$1" = bfloat16 ] && set -- bfloat16
+    "$tare" convert "$modules/decompositions.jaxexport" "on_$1" --quiet "${@:2}" >out 2>err || fail "convert decompositions $1: $(cat err)"
+    ! grep -q lapack_ "on_$1/saved_model.pb" || fail "$1: calls of LAPACK are left"
+    for target in Eigh Qr LuDecomposition ProductOfElementaryHouseholderReflectors; do
+        grep -q $target "on_$1/saved_model.pb" || fail "$1: $target is missing"
+    done
+    "$tare" run "on_$1" --input arg0=x.npy --output-dir "of_$1" --quiet 2>err || fail "run on_$1: $(cat err)"
+done
+same of_float32 1e-5
+same of_bfloat16 2e-2
+"$tare" quantize "$modules/decompositions.jaxexport" left --quiet --method weight_only --min-elements 1 --allow-unquantized >out 2>err || fail "quantize: $(cat err)"
+grep -q "op calling .* has no kernel for CPUs, and node .* stays on the CPU (place the function that has it on the TPU);" err ||
+    fail "quantize decompositions: $(cat err)"
+
 # XLA compiles Slice with a computed start, not StridedSlice.
 "$tare" convert "$modules/loop_over_rows.jaxexport" loop --quiet >out 2>err || fail "convert: $(cat err)"
 "$tare" inspect loop --ops >ops || fail "inspect: $?"

@@ -61,7 +61,7 @@ static bool import(const char *path) {
         tare_error_clear();
         return false;
     }
-    imported = tare_shlo_expand(model) == TARE_OK && !model->module_error;
+    imported = tare_shlo_expand(model, TARE_MODULES_FOR_TPU) == TARE_OK && !model->module_error;
     tare_error_clear();
     tare_model_free(model);
     return imported;

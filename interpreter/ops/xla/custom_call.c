@@ -42,6 +42,7 @@ const struct tare_op tare_ops_custom_call[] = {
       .attrs = "call_target_name: string; backend_config: string; has_side_effect: bool; operand_dtypes: list(type) >= "
                "0; result_dtypes: list(type) >= 0; result_shapes: list(shape) >= 0",
       .infer = infer_custom_call,
-      .run = run_custom_call },
+      .run = run_custom_call,
+      .flags = TARE_OP_FLOAT32 }, /* a target may compute in the dtypes that it is called with alone */
     { 0 },
 };

@@ -42,6 +42,24 @@ def matrix_of_any_size(x):
     return jnp.linalg.cholesky(jnp.outer(x, x) + 4 * jnp.eye(x.shape[0])).sum(0)
 
 
+def platform_kernel(x):
+    """What a TPU runs is a kernel of somebody's own."""
+    kernel = jax.ffi.ffi_call("kernel_of_somebody", jax.ShapeDtypeStruct(x.shape, x.dtype))
+    return lax.platform_dependent(x, cpu=lambda x: 2 * x, tpu=kernel)
+
+
+def decompositions(x):
+    """Calls of LAPACK on a CPU; other calls, or none, on a TPU. Signs of vectors are not defined."""
+    matrix = jnp.outer(x, x[::-1]) + jnp.diag(x + 4) + jnp.eye(3, k=1)
+    symmetric = matrix @ matrix.T
+    q, r = jnp.linalg.qr(matrix)
+    values, vectors = jnp.linalg.eigh(symmetric)
+    u, s, vt = jnp.linalg.svd(matrix, full_matrices=False)
+    parts = [jnp.abs(q), jnp.abs(r), values, jnp.abs(vectors), s, (u * s) @ vt, jnp.linalg.solve(matrix, x),
+             jnp.linalg.inv(symmetric), jnp.linalg.det(matrix), jnp.linalg.cholesky(symmetric)]
+    return jnp.concatenate([part.ravel() for part in parts])
+
+
 def ops_of_xla(x):
     """Ops without a TensorFlow op of the same semantics, which `tare export` writes back."""
     matrix = jnp.outer(x, x) + 4 * jnp.eye(3)
@@ -106,10 +124,11 @@ def named_layers(x):
 
 
 OPEN = (loop_over_rows, matrix_of_any_size)
-for function in (narrow_constants, platform_branches, ops_of_xla, asked_precision, named_layers, *OPEN):
+for function in (narrow_constants, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
     shape = export.symbolic_shape("n") if function in OPEN else (3,)
     platforms = ("tpu",) if function is ops_of_xla else ("cpu", "tpu")  # on a CPU JAX calls LAPACK
-    exported = export.export(jax.jit(function), platforms=platforms)(jax.ShapeDtypeStruct(shape, jnp.float32))
+    allowed = [export.DisabledSafetyCheck.custom_call("kernel_of_somebody")]
+    exported = export.export(jax.jit(function), platforms=platforms, disabled_checks=allowed)(jax.ShapeDtypeStruct(shape, jnp.float32))
     with open(os.path.join(FOLDER, function.__name__ + ".jaxexport"), "wb") as out:
         out.write(exported.serialize())
     values = np.asarray(jax.jit(function)(np.array([1, 2, 3], np.float32)))

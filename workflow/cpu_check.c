@@ -1,0 +1,14 @@
+/* The check of what stays on the CPU, for models that are quantized without being placed on a TPU. */
+#include "workflow/cpu_check.h"
+#include "tpu/compatibility.h"
+
+tare_status tare_workflow_warn_of_left(struct tare_quant_report *report, struct tare_arena *arena,
+                                       const struct tare_graph_model *model) {
+    struct tare_tpu_finding *left;
+    size_t count;
+    if (model->module_note) TARE_TRY(tare_quant_add_warning(report, arena, "%s", model->module_note));
+    TARE_TRY(tare_tpu_check_left(&left, &count, arena, model));
+    if (count == 1) return tare_quant_add_warning(report, arena, "%s", left->text);
+    if (count) return tare_quant_add_warning(report, arena, "%s; %zu more such nodes", left->text, count - 1);
+    return TARE_OK;
+}
