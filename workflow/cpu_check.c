@@ -9,6 +9,6 @@ tare_status tare_workflow_warn_of_left(struct tare_quant_report *report, struct 
     if (model->module_note) TARE_TRY(tare_quant_add_warning(report, arena, "%s", model->module_note));
     TARE_TRY(tare_tpu_check_left(&left, &count, arena, model));
     if (count == 1) return tare_quant_add_warning(report, arena, "%s", left->text);
-    if (count) return tare_quant_add_warning(report, arena, "%s; %zu more such nodes", left->text, count - 1);
+    if (count) return tare_quant_add_warning(report, arena, "%s; %zu more", left->text, count - 1);
     return TARE_OK;
 }
