@@ -13,7 +13,6 @@
 
 enum {
     BIN_BITS = 9,
-    NOWHERE_PAGE = TARE_SCAN_NO_SLOT >> BIN_BITS, /* of values that are not finite: never contains counts */
     /* From this many values on, counting into one flat table and adding its touched pages at the end costs less than
      * looking up the page of each value. */
     FLAT_FROM = 8192,
@@ -33,10 +32,10 @@ struct tare_tally {
     int n_slots;
     int64_t pending;                      /* values in counts */
     void *counters[TARE_HISTOGRAM_PAGES]; /* of a histogram's pages, while slots are counted in it; else NULL */
-    int64_t nowhere[TARE_HISTOGRAM_BINS];
     int64_t zeros, nans, positive_infinities, negative_infinities;
-    /* Range of the pending values: bits without sign. */
+    /* Range of the pending values: bits without sign, and whether some may have the sign. */
     uint32_t smallest, largest;
+    bool has_sign[2];
 };
 
 /* ---- pages ---- */
@@ -255,6 +254,7 @@ static void make_empty(struct tare_tally *tally) {
     tally->zeros = tally->nans = tally->positive_infinities = tally->negative_infinities = 0;
     tally->smallest = UINT32_MAX;
     tally->largest = 0;
+    tally->has_sign[0] = tally->has_sign[1] = false;
 }
 
 void tare_tally_begin(struct tare_tally *tally, int64_t expected) {
@@ -313,6 +313,8 @@ void tare_tally_add(struct tare_tally *tally, struct tare_scan *scan, const floa
     tally->zeros += scan->zeros - zeros;
     if (scan->smallest < tally->smallest) tally->smallest = scan->smallest;
     if (scan->largest > tally->largest) tally->largest = scan->largest;
+    if (scan->high > 0) tally->has_sign[0] = true;
+    if (scan->low < 0) tally->has_sign[1] = true;
 }
 
 /* A counter has 32 bits. */
@@ -354,6 +356,7 @@ static tare_status flush_counts(struct tare_histogram *histogram, struct tare_ta
     int first = (int)(tally->smallest >> 23), last = (int)(tally->largest >> 23);
     for (int page = first; page <= last; page++) {
         for (int sign = 0; sign < 2; sign++) {
+            if (!tally->has_sign[sign]) continue;
             int at = page + sign * (TARE_HISTOGRAM_PAGES / 2);
             tare_status one = flush_page(histogram, tally->counts + ((size_t)at << BIN_BITS), at);
             if (status == TARE_OK) status = one; /* the tally is emptied even then */
@@ -362,7 +365,6 @@ static tare_status flush_counts(struct tare_histogram *histogram, struct tare_ta
     return status;
 }
 
-/* Slots without a count are added to an unused page: cheaper than a branch that zeros make unpredictable. */
 static tare_status count_slots(struct tare_histogram *histogram, struct tare_tally *tally) {
 #define COUNT(type)                                                                                                    \
     for (int i = 0; i < tally->n_slots; i++) {                                                                         \
@@ -384,7 +386,6 @@ static tare_status count_direct(struct tare_histogram *histogram, struct tare_ta
     tare_status status;
     for (int i = 0; i < histogram->n_pages; i++)
         tally->counters[histogram->pages[i]->number] = counters_of(histogram->pages[i]);
-    tally->counters[NOWHERE_PAGE] = tally->nowhere;
     status = count_slots(histogram, tally);
     for (int i = 0; i < histogram->n_pages; i++)
         tally->counters[histogram->pages[i]->number] = NULL;

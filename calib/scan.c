@@ -3,10 +3,10 @@
 
 #include "base/tensor/number.h"
 
-#include <limits.h>
+#include <math.h>
 
 void tare_scan_begin(struct tare_scan *scan) {
-    *scan = (struct tare_scan){ .low = INT32_MAX, .high = INT32_MIN, .smallest = UINT32_MAX };
+    *scan = (struct tare_scan){ .low = INFINITY, .high = -INFINITY, .smallest = UINT32_MAX };
 }
 
 int tare_scan_plain(struct tare_scan *scan, uint32_t *slots, const float *values, int count) {
@@ -17,9 +17,8 @@ int tare_scan_plain(struct tare_scan *scan, uint32_t *slots, const float *values
             scan->not_finite++;
             continue;
         }
-        int32_t key = tare_scan_key(bits);
-        if (key < scan->low) scan->low = key;
-        if (key > scan->high) scan->high = key;
+        if (values[i] < scan->low) scan->low = values[i] + 0.0f;
+        if (values[i] > scan->high) scan->high = values[i] + 0.0f;
         if (magnitude == 0) {
             scan->zeros++;
             continue;
@@ -41,11 +40,6 @@ tare_scan_fn *tare_scan_best(enum tare_cpu_level level) {
 #endif
     (void)level;
     return tare_scan_plain;
-}
-
-float tare_scan_value(int32_t key) {
-    uint32_t bits = (uint32_t)key ^ ((uint32_t)(key >> 31) >> 1);
-    return bits == 0x80000000u ? 0.0f : tare_float_from_bits(bits);
 }
 
 double tare_scan_total(const double lanes[TARE_SCAN_LANES]) {

@@ -13,12 +13,10 @@ enum {
         2048,             /* most floats in one call: slots (8 KiB) and values (8 KiB) stay in the first-level cache */
     TARE_SCAN_SHIFT = 14, /* mantissa bits that a slot leaves out */
     TARE_SCAN_SLOTS = 1 << (32 - TARE_SCAN_SHIFT),
-    TARE_SCAN_NO_SLOT = 0x3fe00, /* slots from here on are of values that are not finite: written to, never read */
 };
 
 struct tare_scan {
-    /* Of the finite values as ordered keys (tare_scan_key); low > high: none yet. */
-    int32_t low, high;
+    float low, high; /* of the finite values, a zero as +0; low > high: none yet */
     /* Of the finite values that are not zero, without sign, as bits; smallest > largest: none yet. */
     uint32_t smallest, largest;
     int64_t zeros, not_finite;
@@ -30,18 +28,11 @@ struct tare_scan {
 void tare_scan_begin(struct tare_scan *scan);
 
 /* Scans `count` values, at most TARE_SCAN_BLOCK; all blocks of a scan but the last have a multiple of 16. Writes the
- * slot (upper 18 bits) of every finite value that is not zero, and may write slots from TARE_SCAN_NO_SLOT on for the
- * rest. Returns how many slots it wrote, at most count. */
+ * slot (upper 18 bits) of every finite value that is not zero and returns their number; there is room for `count`. */
 typedef int tare_scan_fn(struct tare_scan *scan, uint32_t *slots, const float *values, int count);
 tare_scan_fn tare_scan_plain, tare_scan_avx2, tare_scan_avx512;
 tare_scan_fn *tare_scan_best(enum tare_cpu_level level);
 
-/* Keys have the order of the floats: int32 comparison instead of float comparison. -0 comes just below +0. */
-static inline int32_t tare_scan_key(uint32_t bits) {
-    return (int32_t)(bits ^ ((uint32_t)((int32_t)bits >> 31) >> 1));
-}
-/* The value of a key; both zeros become +0. */
-float tare_scan_value(int32_t key);
 /* Sums of the lanes, in one fixed order. */
 double tare_scan_total(const double lanes[TARE_SCAN_LANES]);
 

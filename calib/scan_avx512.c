@@ -5,7 +5,7 @@
 #include <immintrin.h>
 
 TARE_TARGET_AVX512 int tare_scan_avx512(struct tare_scan *scan, uint32_t *slots, const float *values, int count) {
-    __m512i low = _mm512_set1_epi32(scan->low), high = _mm512_set1_epi32(scan->high);
+    __m512 low = _mm512_set1_ps(scan->low), high = _mm512_set1_ps(scan->high);
     __m512i smallest = _mm512_set1_epi32((int32_t)scan->smallest), largest = _mm512_set1_epi32((int32_t)scan->largest);
     __m512d sum0 = _mm512_loadu_pd(scan->sums), sum1 = _mm512_loadu_pd(scan->sums + 8);
     __m512d square0 = _mm512_loadu_pd(scan->squares), square1 = _mm512_loadu_pd(scan->squares + 8);
@@ -17,9 +17,8 @@ TARE_TARGET_AVX512 int tare_scan_avx512(struct tare_scan *scan, uint32_t *slots,
         __mmask16 finite = _mm512_cmple_epi32_mask(magnitude, limit);
         __mmask16 zero = _mm512_testn_epi32_mask(bits, magnitude_mask);
         __mmask16 counted = finite & (__mmask16)~zero;
-        __m512i key = _mm512_xor_si512(bits, _mm512_srli_epi32(_mm512_srai_epi32(bits, 31), 1));
-        low = _mm512_mask_min_epi32(low, finite, low, key);
-        high = _mm512_mask_max_epi32(high, finite, high, key);
+        low = _mm512_mask_min_ps(low, finite, low, _mm512_castsi512_ps(bits));
+        high = _mm512_mask_max_ps(high, finite, high, _mm512_castsi512_ps(bits));
         smallest = _mm512_mask_min_epu32(smallest, counted, smallest, magnitude);
         largest = _mm512_mask_max_epu32(largest, counted, largest, magnitude);
         zeros += __builtin_popcount(zero);
@@ -36,8 +35,8 @@ TARE_TARGET_AVX512 int tare_scan_avx512(struct tare_scan *scan, uint32_t *slots,
         square0 = _mm512_fmadd_pd(a, a, square0); /* the square of a float is exact in double: as multiply and add */
         square1 = _mm512_fmadd_pd(b, b, square1);
     }
-    scan->low = _mm512_reduce_min_epi32(low);
-    scan->high = _mm512_reduce_max_epi32(high);
+    scan->low = _mm512_reduce_min_ps(low) + 0.0f; /* -0 becomes +0 */
+    scan->high = _mm512_reduce_max_ps(high) + 0.0f;
     scan->smallest = _mm512_reduce_min_epu32(smallest);
     scan->largest = _mm512_reduce_max_epu32(largest);
     scan->zeros += zeros;

@@ -159,8 +159,8 @@ static tare_status scan_sample(struct summary *out, const struct accumulator *a,
     }
     if (a->channels) tare_channels_end(a->statistics);
     if (scan.low > scan.high) return TARE_OK;
-    out->low = tare_scan_value(scan.low);
-    out->high = tare_scan_value(scan.high);
+    out->low = scan.low;
+    out->high = scan.high;
     out->sum = tare_scan_total(scan.sums);
     out->squares = tare_scan_total(scan.squares);
     return TARE_OK;

@@ -53,7 +53,10 @@ void tare_wire_put_u64(struct tare_wire_writer *out, uint64_t value) {
 
 void tare_wire_put_varint(struct tare_wire_writer *out, uint64_t value) {
     uint8_t bytes[TARE_VARINT_MAX];
-    tare_wire_put(out, bytes, tare_varint_write(bytes, value));
+    if (sizeof out->buffer - out->used > TARE_VARINT_MAX) /* a byte stays free: a full buffer is handed out at once */
+        out->used += tare_varint_write((uint8_t *)out->buffer + out->used, value);
+    else
+        tare_wire_put(out, bytes, tare_varint_write(bytes, value));
 }
 
 void tare_wire_put_float(struct tare_wire_writer *out, float value) {
