@@ -11,8 +11,8 @@
 /* How far a use that needs exact values reaches back. Uses are followed in this order, so that no value is visited
  * again for a weaker reason. */
 enum tare_exact_level {
-    TARE_EXACT_PRODUCT,    /* through arithmetic; the product before it is float32, with its operands of inputs */
-    TARE_EXACT_RESULT,     /* through arithmetic; the product before it is float32, its operands may be rounded */
+    TARE_EXACT_PRODUCT,    /* through arithmetic; the product before it is float32, with operands linear in inputs */
+    TARE_EXACT_RESULT,     /* the same, with operands that are inputs; others may be rounded */
     TARE_EXACT_ARITHMETIC, /* to the product before, which computes in bfloat16 */
     TARE_EXACT_OUTPUT,     /* the same, but a residual sum with other users may be bfloat16 */
     TARE_EXACT_LOCAL,      /* the same, but any value of a small mean may be bfloat16 */

@@ -144,6 +144,13 @@ static bool compares_inputs(const struct tare_exact_values *v, const struct tare
     return is_input(v, node->inputs[0]) || is_input(v, node->inputs[1]);
 }
 
+static bool compares_results(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                             const struct tare_node *node) {
+    (void)view;
+    return compares(node) && !is_zero(node->inputs[0]) && !is_zero(node->inputs[1]) &&
+           (fact_of(v, node->inputs[0])->computed || fact_of(v, node->inputs[1])->computed);
+}
+
 /* Quotients and remainders: hours of a time, buckets or the parity of an identifier, phases. */
 static bool divides(const struct tare_node *node) {
     static const char *const ops[] = { "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod", NULL };
@@ -399,6 +406,7 @@ const struct tare_exact_kind tare_exact_kinds[] = {
     { "is normalized by a large mean", TARE_EXACT_RESULT, false, normalizes_large_mean },
     { "is rounded to an integer", TARE_EXACT_ARITHMETIC, false, rounds_computed },
     { "becomes complex", TARE_EXACT_ARITHMETIC, false, becomes_complex },
+    { "is compared", TARE_EXACT_ARITHMETIC, false, compares_results },
     { "is arithmetic of inputs", TARE_EXACT_ARITHMETIC, false, is_arithmetic_of_inputs },
     { "is an angle", TARE_EXACT_ARITHMETIC, false, is_angle },
     { "is an exponent", TARE_EXACT_ARITHMETIC, false, is_large_exponent },

@@ -214,15 +214,14 @@ static tare_status follow_return(struct tare_exact_values *v, const struct tare_
     return tare_exact_push(v, graph->returns[i].edge, why);
 }
 
-/* Operands of the product before a value: those of inputs, constants and unit vectors, where rounding them would change
- * it as much as rounding the value itself. */
+/* Operands of the product before a value: those of inputs and constants, where rounding them would change it as much as
+ * rounding the value itself. Where its products are exact as well, those of linear functions and unit vectors, too. */
 static bool passes(const struct tare_exact_values *v, const struct tare_node *node, size_t i,
                    enum tare_exact_level level) {
     if (tare_passes_values(node) || level >= TARE_EXACT_ARITHMETIC) return true;
-    if (level == TARE_EXACT_PRODUCT && (tare_node_is(node, "LogSoftmax") || tare_exact_is_weighted_mean(v, node)))
-        return true;
+    if (!tare_value_fact(v->facts, node->inputs[i])->computed) return true;
     return level == TARE_EXACT_PRODUCT &&
-           (!tare_value_fact(v->facts, node->inputs[i])->computed ||
+           (tare_node_is(node, "LogSoftmax") || tare_exact_is_weighted_mean(v, node) ||
             tare_fact_is_linear(tare_value_fact(v->facts, node->inputs[i])) || tare_exact_is_unit(v, node->inputs[i]));
 }
 

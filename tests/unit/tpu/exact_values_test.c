@@ -351,13 +351,52 @@ static void sums_of_residual_networks__stay_float32(void **state) {
     tare_model_free(model);
 }
 
+/* A probability of 0.5004 is above 0.5. What is compared with zero keeps its sign. */
+static void comparisons_of_results__read_them_unrounded(void **state) {
+    const struct tare_bfloat16_options analysis = { 0 };
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        size_t changes = 0;
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_graph *f = tare_model_add_function(model, "f");
+        struct tare_edge x = mini_node(f, "MatMul", "first", 2, mini_arg(f, "x", TARE_DT_FLOAT), mini_float(f, "w", 2)),
+                         hit;
+        x = mini_node(f, "Sigmoid", "score", 1, mini_node(f, "MatMul", "layer", 2, x, mini_float(f, "v", 2)));
+        hit = mini_node(f, "Greater", "hit", 2, x, mini_float(f, "threshold", form ? 0 : 0.5F));
+        mini_return(f, "y",
+                    mini_node(f, "MatMul", "last", 2, cast(f, "mask", hit, TARE_DT_FLOAT), mini_float(f, "u", 2)));
+        mini_ok(tare_tpu_bfloat16(model, &f, 1, &analysis, &changes));
+        graph_check_dtypes(model);
+        assert_dtype(f, "score", form ? TARE_DT_BFLOAT16 : TARE_DT_FLOAT);
+        assert_int_equal(tare_edge_dtype(graph_node(f, "hit")->inputs[0]), form ? TARE_DT_BFLOAT16 : TARE_DT_FLOAT);
+        assert_int_equal(tare_edge_dtype(graph_node(f, "layer")->inputs[0]), TARE_DT_BFLOAT16);
+        tare_model_free(model);
+    }
+}
+
+/* One layer alone: its inputs are unrounded as well, also where the function is called. */
+static void operands_of_inputs__are_unrounded_where_the_product_is(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *outer = tare_model_add_function(model, "outer"), *f = tare_model_add_function(model, "f");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
+    (void)state;
+    x = mini_node(f, "MatMul", "logits", 2, x, mini_float(f, "w", 0.5F));
+    mini_return(f, "p", mini_node(f, "Sigmoid", "p", 1, x));
+    mini_return(outer, "p",
+                mini_call(outer, "StatefulPartitionedCall", "call", f, 1, mini_arg(outer, "x", TARE_DT_FLOAT)));
+    convert(model, outer);
+    assert_int_equal(tare_edge_dtype((struct tare_edge){ model->functions[1]->args[0], 0 }), TARE_DT_FLOAT);
+    tare_model_free(model);
+}
+
 static void logits_that_are_ordered__stay_float32(void **state) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
     struct tare_node *arg;
     (void)state;
-    x = mini_node(f, "MatMul", "logits", 2, mini_node(f, "Tanh", "hidden", 1, x), x);
+    x = mini_node(f, "MatMul", "layer", 2, x, mini_float(f, "w", 0.5F));
+    x = mini_node(f, "MatMul", "logits", 2, mini_node(f, "Tanh", "hidden", 1, x), mini_float(f, "v", 0.5F));
     arg = mini_open(f, "ArgMax", "class", 2, x, mini_int(f, "axis", 1));
     mini_ok(tare_node_set_type(arg, "T", TARE_DT_FLOAT));
     mini_return(f, "class", mini_done(arg));
@@ -382,6 +421,8 @@ int main(void) {
         cmocka_unit_test(a_softmax_inside__is_rounded),
         cmocka_unit_test(values_that_pass_from_one_op_to_another__stay_float32),
         cmocka_unit_test(sums_of_residual_networks__stay_float32),
+        cmocka_unit_test(comparisons_of_results__read_them_unrounded),
+        cmocka_unit_test(operands_of_inputs__are_unrounded_where_the_product_is),
         cmocka_unit_test(logits_that_are_ordered__stay_float32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
