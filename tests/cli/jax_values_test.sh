@@ -64,7 +64,7 @@ done
     grep -q "op calling lapack_s.* stays on the CPU (export the model with platforms=(\"tpu\",))" err ||
     fail "calls of LAPACK: $(cat err)"
 [ ! -e refused ] || fail "the refused model was written"
-# A quantized one is written, for other programs than TensorFlow, with a warning.
+# A quantized one is written, because tare runs it, with a warning.
 "$tare" quantize "$modules/lapack_s.jaxexport" warned --quiet --method weight_only --allow-unquantized >out 2>err || fail "quantize: $(cat err)"
 grep -q "op calling lapack_s.* has no kernel for CPUs, and node .* stays on the CPU (export the model with platforms=(\"tpu\",));" err ||
     fail "quantize of LAPACK's calls: $(cat err)"
@@ -89,6 +89,10 @@ for form in "float32 $float32" "bfloat16"; do
 done
 same of_float32 1e-5
 same of_bfloat16 2e-2
+"$tare" export "$modules/decompositions.jaxexport" decompositions.mlirbc --quiet >out 2>err || fail "export decompositions: $(cat err)"
+"$tare" run decompositions.mlirbc --input arg0=x.npy --output-dir of_module --quiet 2>err || fail "run the module: $(cat err)"
+same of_module 1e-5
+expect 1 "a call of lapack_s" "$tare" export "$modules/lapack_s.jaxexport" refused.mlirbc --quiet
 "$tare" quantize "$modules/decompositions.jaxexport" left --quiet --method weight_only --min-elements 1 --allow-unquantized >out 2>err || fail "quantize: $(cat err)"
 grep -q "op calling .* has no kernel for CPUs, and node .* stays on the CPU (place the function that has it on the TPU);" err ||
     fail "quantize decompositions: $(cat err)"

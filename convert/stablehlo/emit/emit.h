@@ -73,6 +73,10 @@ tare_status tare_emit_region(struct tare_shlo_block *out, struct tare_emit *emit
 /* The results of an op are the outputs of the node; NULL: it failed. */
 tare_status tare_emit_results(struct tare_emit *emit, const struct tare_node *node, const struct tare_shlo_op *op);
 
+/* Calls a target of XLA with the operands and results of the request, and a configuration in the target's own form.
+ * NULL: recorded. */
+struct tare_shlo_op *tare_emit_call(struct tare_emit *emit, const char *target, const char *config,
+                                    const struct tare_build_request *request);
 /* A part of x of these sizes from the elements of `first`, a vector, on. */
 tare_build_value tare_emit_dynamic_slice(struct tare_emit *emit, tare_build_value x, tare_build_value first,
                                          const struct tare_shape *sizes);

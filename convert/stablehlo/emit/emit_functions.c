@@ -8,13 +8,13 @@
 
 typedef tare_build_value value;
 
-/* A function of XLA that StableHLO does not have. */
-static value custom_call(struct tare_emit *emit, const char *target, value x) {
-    if (!x) return NULL;
+struct tare_shlo_op *tare_emit_call(struct tare_emit *emit, const char *target, const char *config,
+                                    const struct tare_build_request *request) {
+    struct tare_build_request call = *request;
     const tare_build_attr empty = tare_build_array(B, NULL, 0);
     const struct tare_build_named attrs[] = {
         { "api_version", tare_build_enum(B, TARE_VHLO_API_VERSION, "API_VERSION_ORIGINAL") },
-        { "backend_config", tare_build_text(B, "") },
+        { "backend_config", tare_build_text(B, config) },
         { "call_target_name", tare_build_text(B, target) },
         { "called_computations", empty },
         { "has_side_effect", tare_build_bool(B, false) },
@@ -22,13 +22,19 @@ static value custom_call(struct tare_emit *emit, const char *target, value x) {
         { "output_operand_aliases", empty },
         { "result_layouts", empty },
     };
-    return tare_build_value_of(B, &(struct tare_build_request){ .name = "custom_call",
-                                                                .operands = &x,
-                                                                .n_operands = 1,
-                                                                .attrs = attrs,
-                                                                .n_attrs = sizeof attrs / sizeof *attrs,
-                                                                .results = &x->type,
-                                                                .n_results = 1 });
+    call.name = "custom_call";
+    call.attrs = attrs;
+    call.n_attrs = sizeof attrs / sizeof *attrs;
+    return tare_build_op(B, &call);
+}
+
+/* A function of XLA that StableHLO does not have. */
+static value function_of_xla(struct tare_emit *emit, const char *target, value x) {
+    if (!x) return NULL;
+    struct tare_shlo_op *op = tare_emit_call(
+        emit, target, "",
+        &(struct tare_build_request){ .operands = &x, .n_operands = 1, .results = &x->type, .n_results = 1 });
+    return op ? &op->results[0] : NULL;
 }
 
 /* clamp(x, ±limit) * numerator(x²) / denominator(x²), the approximation of XLA for float32
@@ -54,7 +60,7 @@ static value erf_of(struct tare_emit *emit, value x) {
                                           1.0 };
     if (!x) return NULL;
     const int dtype = tare_build_dtype(x);
-    if (dtype == TARE_DT_DOUBLE) return custom_call(emit, "mhlo.erf", x);
+    if (dtype == TARE_DT_DOUBLE) return function_of_xla(emit, "mhlo.erf", x);
     const value wide = tare_build_convert(B, x, TARE_DT_FLOAT);
     const value limit = tare_build_number(B, wide, 3.832506856900711);
     const value least = tare_build_unary(B, "negate", limit);

@@ -331,7 +331,32 @@ static tare_status emit_random_bits(struct tare_emit *emit, const struct tare_no
                                                                             .n_results = 2 }));
 }
 
+/* ---- calls by name ---- */
+
+/* LAPACK's calls describe the memory of their operands, which a graph does not. */
+static tare_status emit_call(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
+    const char *target = tare_node_string(node, "call_target_name", "");
+    const char *config = tare_node_string(node, "backend_config", "");
+    tare_build_value operands[MOST_OPERANDS];
+    const struct tare_shlo_type *results[MOST_OPERANDS];
+    (void)arg;
+    if (strncmp(target, "lapack_", strlen("lapack_")) == 0)
+        return TARE_FAIL(TARE_UNSUPPORTED, "a call of %s, for CPUs alone (export the model with platforms=(\"tpu\",))",
+                         target);
+    if (node->n_inputs > MOST_OPERANDS || node->n_outputs > MOST_OPERANDS)
+        return TARE_FAIL(TARE_UNSUPPORTED, "%zu operands", node->n_inputs);
+    for (size_t i = 0; i < node->n_inputs; i++)
+        operands[i] = tare_emit_in(emit, node, i);
+    for (size_t i = 0; i < node->n_outputs; i++)
+        results[i] = out_type(emit, node, i);
+    const struct tare_build_request request = {
+        .operands = operands, .n_operands = node->n_inputs, .results = results, .n_results = node->n_outputs
+    };
+    return tare_emit_results(emit, node, tare_emit_call(emit, target, config, &request));
+}
+
 const struct tare_emit_row tare_emit_xla[] = {
+    { "XlaCustomCallV2", emit_call, NULL },
     { "XlaDynamicSlice", emit_dynamic_slice, NULL },
     { "XlaDynamicUpdateSlice", emit_dynamic_update_slice, NULL },
     { "XlaPad", emit_pad, NULL },
