@@ -28,6 +28,12 @@ assert sum(b"\n\x02\x02\x02" in config[:12] for config in configs) == 1, configs
 (kept,) = [node["reason"] for node in json.load(open(sys.argv[1]))["float32"] if node["op"] == "XlaDotV2"]
 assert kept.startswith("is multiplied with a precision that the model asks for"), kept
 PYTHON
+# What computes in bfloat16 already is placed as it is.
+"$tare" convert "$modules/in_bfloat16.jaxexport" placed >out 2>err && grep -q "is bfloat16 already: all else stays float32" err ||
+    fail "convert in_bfloat16: $(cat err)"
+"$tare" run placed --input arg0=x.npy --quiet >out 2>err || fail "run placed: $(cat err)"
+[ "$(sed 's/^[^]]*\] //' out)" = "$(cat "$modules/in_bfloat16.values")" ] || fail "in_bfloat16: $(cat out)"
+
 # What is built has the branches for a TPU, from calibration on: of those for other platforms nothing is left.
 float32='--converter_options_string=bfloat16_optimization: DISABLED'
 "$helper" samples x.tfrecord arg0 'float[3] 1 2 3' 3 || fail "samples"

@@ -134,6 +134,10 @@ done
 grep -qF "is bfloat16 already: all else stays float32" "$work/stdout" || fail "mixed_bfloat16 is not mentioned: $(cat "$work/stdout")"
 "$tare" validate "$work/mixed" >"$work/stdout" 2>&1 || fail "mixed_bfloat16: $(cat "$work/stdout")"
 
+# Products of float8 are placed as they are.
+written float8 convert keras_float8
+[ "$(y float8 output_0)" = "0.00 0.00 1.67 0.00" ] || fail "float8 computes $(y float8 output_0)"
+
 # noted NAME TEXT: a model that loads, with this note alone.
 noted() {
     [ "$("$tare" validate "$1" 2>&1)" = "note: $2

@@ -216,6 +216,16 @@ def mixed_bfloat16(path):
     keras.Model(x, keras.layers.Dense(2, dtype="float32")(y)).export(path, verbose=False)
 
 
+def keras_float8(path):
+    """Products of numbers that were rounded to float8."""
+    import keras
+    keras.utils.set_random_seed(1)
+    x = keras.Input((WIDTH,), name="x")
+    policy = keras.dtype_policies.QuantizedFloat8DTypePolicy("float8", "float32", amax_history_length=4)
+    model = keras.Model(x, keras.layers.Dense(4, activation="relu", dtype=policy)(x))
+    model.export(path, verbose=False)
+
+
 def row_splits(path):
     """Rows of a weight, made dense by splits, which are one more than the rows, and which the dense part takes as well."""
     def body(module, x, splits):
@@ -286,7 +296,7 @@ def keras_on_jax_seed(path):
 
 MODELS = [keras3_export, strings, function_of_a_lambda, colocated, custom_gradient, implementations,
           implements_an_op, traced_before_saving, stored_tables, looked_up_strings, looked_up_words, segments, compiled,
-          jpeg_files, mixed_bfloat16, row_splits, tokenizers] + (
+          jpeg_files, mixed_bfloat16, keras_float8, row_splits, tokenizers] + (
     [keras_on_jax, keras_on_jax_seed] if os.environ.get("KERAS_BACKEND") == "jax" else [])
 
 if __name__ == "__main__":

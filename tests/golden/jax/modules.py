@@ -31,6 +31,12 @@ def platform_branches(x):
     return lax.platform_dependent(y, cpu=lambda y: inner(y, weights), tpu=lambda y: y - 1)
 
 
+def in_bfloat16(x):
+    """A network that computes in bfloat16."""
+    weights = (jnp.arange(9, dtype=jnp.bfloat16) % 4).reshape(3, 3)
+    return (jax.nn.relu(x.astype(jnp.bfloat16) @ weights) @ weights.T).astype(jnp.float32)
+
+
 def loop_over_rows(x):
     """For vectors of any size: each step takes a slice with a start and sizes that are computed."""
     rows = jnp.stack([x, 2 * x, 3 * x])
@@ -124,7 +130,7 @@ def named_layers(x):
 
 
 OPEN = (loop_over_rows, matrix_of_any_size)
-for function in (narrow_constants, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
+for function in (narrow_constants, in_bfloat16, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
     shape = export.symbolic_shape("n") if function in OPEN else (3,)
     platforms = ("tpu",) if function is ops_of_xla else ("cpu", "tpu")  # on a CPU JAX calls LAPACK
     allowed = [export.DisabledSafetyCheck.custom_call("kernel_of_somebody")]
