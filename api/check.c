@@ -1,5 +1,6 @@
 /* What a model costs on a TPU. */
 #include "api/handles.h"
+#include "base/output.h"
 #include "base/strbuf.h"
 #include "eval/report/json_text.h"
 #include "workflow/check/report.h"
@@ -7,10 +8,13 @@
 
 struct check_values {
     struct tare_check_request how;
+    const char *page;
 };
 
 static const struct tare_option rows[] = {
     TARE_OPTION_NESTED(struct check_values, how, tare_check_rows),
+    { TARE_OPTION(struct check_values, "page", STRING, page), .placeholder = "FILE",
+      .help = "also write an HTML page" },
     { 0 },
 };
 static const struct tare_option_set set = { .program = "tare_model_check", .options = rows };
@@ -20,6 +24,16 @@ static tare_status describe(char **json, const struct tare_check *check, const c
     struct tare_strbuf text = { 0 };
     tare_status status = tare_json_write(&text, tare_check_json(check, path, request));
     if (status == TARE_OK) status = tare_public_text(json, &text);
+    tare_strbuf_free(&text);
+    return status;
+}
+
+static tare_status write_page(const struct check_values *values, const struct tare_check *check, const char *path) {
+    struct tare_strbuf text = { 0 };
+    if (!values->page) return TARE_OK;
+    tare_check_html(&text, &values->how, check, path, NULL, NULL);
+    const tare_status status =
+        text.failed ? TARE_NO_MEMORY : tare_file_write(values->page, tare_strbuf_text(&text), text.size);
     tare_strbuf_free(&text);
     return status;
 }
@@ -37,6 +51,7 @@ tare_status tare_model_check(char **report, const tare_model *model, const char 
     TARE_CHECK(tare_public_path(&path, model));
     TARE_CHECK(tare_public_load(&copy, model));
     TARE_CHECK(tare_workflow_check(&check, copy, &values.how));
+    TARE_CHECK(write_page(&values, &check, path));
     status = describe(report, &check, path, &values.how);
 done:
     tare_check_free(&check);

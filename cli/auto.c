@@ -38,7 +38,7 @@ static const struct tare_argument arguments[] = {
 };
 static const char *const examples[] = {
     "tare auto my_model my_model_int8 --data samples.tfrecord.gz --eval labelled.tfrecord.gz",
-    "tare auto my_model my_tpu_model --data samples.tfrecord.gz --tpu",
+    "tare auto my_model my_tpu_model --data samples.tfrecord.gz --tpu --for v6e --batch 32",
     NULL,
 };
 static const struct tare_option_set set = {
@@ -46,7 +46,8 @@ static const struct tare_option_set set = {
     .summary = "Compares ways to quantize a model and builds the one that the measurement supports: calibrates with "
                "the samples, measures the float model, static, weight_only and automatically chosen settings, builds "
                "the recommended model, and checks that its outputs are those that were measured. Prints the command "
-               "of each step. Writes nothing if no model is recommended.",
+               "of each step. Writes nothing if no model is recommended; with --for, none that is slower than float on "
+               "the chip.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,

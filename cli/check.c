@@ -4,13 +4,14 @@
 #include "cli/hint.h"
 #include "cli/log.h"
 #include "cli/plugins.h"
+#include "cli/report_file.h"
 #include "eval/report/json_text.h"
 #include "workflow/check/report.h"
 
 #include <stdio.h>
 
 struct check_options {
-    const char *model, *with;
+    const char *model, *with, *report;
     struct tare_check_request how;
     int64_t top;
     struct tare_option_list plugins;
@@ -24,6 +25,8 @@ static const struct tare_option rows[] = {
       .help = "also check the model OTHER, such as the float model, and print the ratio" },
     { TARE_OPTION(struct check_options, "top", INT64, top), .placeholder = "N", .min = 0, .max = 1 << 20,
       .fallback = "12", .help = "number of ops to list, the dearest first" },
+    { TARE_OPTION(struct check_options, "report", STRING, report), .placeholder = "FILE",
+      .help = "also write the compiler's figures and the estimate to FILE (.html or .json)" },
     { TARE_OPTION(struct check_options, "json", FLAG, json), .help = "print JSON" },
     { TARE_OPTION(struct check_options, "quiet", FLAG, quiet), .help = "suppress notes on standard error" },
     TARE_PLUGIN_OPTION(struct check_options),
@@ -73,15 +76,33 @@ static tare_status check_model(struct tare_check *out, const char *path, const s
     return status;
 }
 
+/* NULL: no memory. */
+static json_t *json_of(const struct tare_check *check, const struct tare_check *other,
+                       const struct check_options *options) {
+    json_t *root = tare_check_json(check, options->model, &options->how);
+    if (root && options->with) json_object_set_new(root, "with", tare_check_json(other, options->with, &options->how));
+    return root;
+}
+
+static tare_status write_report(const struct tare_check *check, const struct tare_check *other,
+                                const struct check_options *options) {
+    struct tare_strbuf text = { 0 };
+    tare_status status = TARE_OK;
+    if (tare_report_kind(options->report) == TARE_REPORT_JSON)
+        status = tare_json_write(&text, json_of(check, other, options));
+    else
+        tare_check_html(&text, &options->how, check, options->model, options->with ? other : NULL, options->with);
+    if (status == TARE_OK) status = tare_report_write(options->report, &text);
+    tare_strbuf_free(&text);
+    return status;
+}
+
 static tare_status print(const struct tare_check *check, const struct tare_check *other,
                          const struct check_options *options) {
     struct tare_strbuf text = { 0 };
     tare_status status = TARE_OK;
     if (options->json) {
-        json_t *root = tare_check_json(check, options->model, &options->how);
-        if (root && options->with)
-            json_object_set_new(root, "with", tare_check_json(other, options->with, &options->how));
-        status = tare_json_write(&text, root);
+        status = tare_json_write(&text, json_of(check, other, options));
     } else {
         tare_check_put(&text, check, options->model, &options->how, (size_t)options->top);
         if (options->with) {
@@ -102,9 +123,11 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
+    TARE_CHECK(tare_report_check_page(options.report));
     TARE_CHECK(check_model(&check, options.model, &options));
     if (options.with) TARE_CHECK(check_model(&other, options.with, &options));
     TARE_CHECK(print(&check, &other, &options));
+    if (options.report) TARE_CHECK(write_report(&check, &other, &options));
     TARE_CHECK(tare_check_refuse(&check, options.model));
     if (options.with) TARE_CHECK(tare_check_refuse(&other, options.with));
 done:

@@ -1,4 +1,5 @@
-/* Advice that the converter reports on the chosen TPU functions: TPU calls per request, random numbers, and memory. */
+/* Advice that the converter reports on the chosen TPU functions: TPU calls per request, random numbers, batches of
+ * integers, and memory. */
 #include "convert/advice.h"
 #include "tpu/devices.h"
 #include "base/strbuf.h"
@@ -182,17 +183,10 @@ static bool draws(const struct tare_node *node) {
 }
 
 /* XLA has its own way from a seed to random numbers. */
-static tare_status advise_on_random(struct adviser *a) {
-    struct tare_conversion *out = a->conversion;
-    struct tare_graph **entries = TARE_NEW_ARRAY(a->arena, struct tare_graph *, out->n_placed + 1);
-    struct tare_tpu_closure closure;
-    if (!entries) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < out->n_placed; i++)
-        entries[i] = out->placed[i].replicated;
-    TARE_TRY(tare_tpu_closure(&closure, a->arena, entries, out->n_placed));
-    for (size_t i = 0; i < closure.count; i++)
-        for (size_t k = 0; k < closure.members[i].graph->n_nodes; k++) {
-            const struct tare_node *node = closure.members[i].graph->nodes[k];
+static tare_status advise_on_random(struct adviser *a, const struct tare_tpu_closure *closure) {
+    for (size_t i = 0; i < closure->count; i++)
+        for (size_t k = 0; k < closure->members[i].graph->n_nodes; k++) {
+            const struct tare_node *node = closure->members[i].graph->nodes[k];
             if (node->dead || !draws(node)) continue;
             return add(a, tare_arena_printf(a->arena,
                                             "node '%s' (%s) draws random numbers on the TPU: from the same seed, XLA "
@@ -200,6 +194,64 @@ static tare_status advise_on_random(struct adviser *a) {
                                             node->name, node->op));
         }
     return TARE_OK;
+}
+
+/* ---- batches of integers ---- */
+
+enum { INTEGER_ROWS = 32 }; /* to which the compiler rounds the batch of a convolution of 8 bits up */
+
+static bool is_integer_conv(const struct tare_node *node) {
+    if (node->dead || !strstr(node->op, "Conv") || node->n_inputs < 2) return false;
+    for (size_t i = 0; i < 2; i++) {
+        const int dtype = tare_edge_dtype(node->inputs[i]);
+        if (dtype != TARE_DT_INT8 && dtype != TARE_DT_QINT8) return false;
+    }
+    return true;
+}
+
+/* "8, 16": the sizes that are padded to such batches without need; of few of them. */
+static void put_uneven(struct tare_strbuf *out, const struct tare_batch_options *batch) {
+    enum { SHOWN = 6 };
+    size_t count = 0;
+    for (size_t i = 0; i < batch->n_allowed; i++)
+        if (batch->allowed_batch_sizes[i] % INTEGER_ROWS && count++ < SHOWN)
+            tare_strbuf_printf(out, "%s%lld", out->size ? ", " : "", (long long)batch->allowed_batch_sizes[i]);
+    if (count > SHOWN) tare_strbuf_puts(out, ", …");
+    if (!batch->n_allowed && batch->max_batch_size % INTEGER_ROWS)
+        tare_strbuf_printf(out, "%s%d", out->size ? ", " : "", batch->max_batch_size);
+}
+
+static tare_status advise_on_integer_rows(struct adviser *a, const struct tare_tpu_closure *closure,
+                                          const struct tare_converter_options *options) {
+    struct tare_strbuf sizes = { 0 };
+    size_t convolutions = 0;
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < closure->count; i++)
+        for (size_t k = 0; k < closure->members[i].graph->n_nodes; k++)
+            convolutions += is_integer_conv(closure->members[i].graph->nodes[k]);
+    for (size_t b = 0; b < options->n_batches && convolutions; b++)
+        put_uneven(&sizes, &options->batches[b]);
+    if (sizes.size)
+        status =
+            add(a, tare_arena_printf(a->arena,
+                                     "the TPU compiler rounds the batch of a convolution of 8 bits up to %d rows, and "
+                                     "the model has %zu: batches of %s take as long there as the next multiple of %d "
+                                     "(as allowed_batch_sizes, multiples of %d waste none)",
+                                     INTEGER_ROWS, convolutions, tare_strbuf_text(&sizes), INTEGER_ROWS, INTEGER_ROWS));
+    tare_strbuf_free(&sizes);
+    return status;
+}
+
+static tare_status advise_on_ops(struct adviser *a, const struct tare_converter_options *options) {
+    struct tare_conversion *out = a->conversion;
+    struct tare_graph **entries = TARE_NEW_ARRAY(a->arena, struct tare_graph *, out->n_placed + 1);
+    struct tare_tpu_closure closure;
+    if (!entries) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < out->n_placed; i++)
+        entries[i] = out->placed[i].replicated;
+    TARE_TRY(tare_tpu_closure(&closure, a->arena, entries, out->n_placed));
+    TARE_TRY(advise_on_random(a, &closure));
+    return advise_on_integer_rows(a, &closure, options);
 }
 
 tare_status tare_conversion_advise(struct tare_conversion *conversion, struct tare_arena *arena,
@@ -210,6 +262,6 @@ tare_status tare_conversion_advise(struct tare_conversion *conversion, struct ta
     TARE_TRY(advise_on_calls(&a));
     TARE_TRY(advise_on_sharding(&a, options));
     TARE_TRY(advise_on_devices(&a));
-    TARE_TRY(advise_on_random(&a));
+    TARE_TRY(advise_on_ops(&a, options));
     return advise_on_memory(&a);
 }

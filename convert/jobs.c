@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "convert/model_hint.h"
 #include "proto/field.h"
+#include "tpu/chips.h"
 #include "proto/tare/batch.pb-c.h"
 #include "proto/text_format.h"
 
@@ -130,7 +131,6 @@ static tare_status list_of(struct tare_text_list *out, const struct context *c, 
 
 /* A limit below 0, or NaN, would be no limit. */
 static tare_status check_limits(const Tare__BatchLimits *m) {
-    if (!m) return TARE_OK;
     const struct {
         const char *name;
         bool is_set;
@@ -139,11 +139,16 @@ static tare_status check_limits(const Tare__BatchLimits *m) {
                    { "min_sqnr_db", m->has_min_sqnr_db, m->min_sqnr_db, -DBL_MAX },
                    { "max_mae", m->has_max_mae, m->max_mae, 0 },
                    { "margin", m->has_margin, m->margin, 0 },
+                   { "max_time", m->has_max_time, m->max_time, 0 },
+                   { "chip_batch", m->has_chip_batch, (double)m->chip_batch, 1 },
                    { "max_size_bytes", m->has_max_size_bytes, (double)m->max_size_bytes, 0 } };
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (limits[i].is_set && !(limits[i].value >= limits[i].least && limits[i].value <= DBL_MAX))
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "limits: %s is %g (expected a finite number%s)", limits[i].name,
-                             limits[i].value, limits[i].least == 0 ? ", 0 or more" : "");
+                             limits[i].value,
+                             limits[i].least == 0   ? ", 0 or more"
+                             : limits[i].least == 1 ? ", 1 or more"
+                                                    : "");
     return TARE_OK;
 }
 
@@ -196,21 +201,38 @@ static tare_status check_job(const struct tare_job *job) {
     if ((limits->max_drop >= 0 || limits->min_sqnr_db > -HUGE_VAL || limits->max_mae >= 0 || limits->margin >= 0) &&
         !job->evaluation.count)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "a limit on accuracy needs evaluation records");
+    if (limits->max_time >= 0 && !limits->chip)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "max_time is a limit on a chip (give its name: chip)");
     if (job->evaluation_limit < 0)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "evaluation_limit is %lld (expected 0 or more)",
                          (long long)job->evaluation_limit);
     return TARE_OK;
 }
 
-static struct tare_job_limits limits_of(const Tare__BatchLimits *message) {
-    struct tare_job_limits limits = { -1, -HUGE_VAL, -1, -1, -1 };
-    if (!message) return limits;
+enum { CHIP_BATCH = 8 }; /* the default, as of tare check */
+
+static tare_status read_chip(int *out, const char *name) {
+    for (*out = 1; *out <= TARE_TPU_CHIPS; ++*out)
+        if (strcmp(tare_tpu_chips[*out - 1].name, name) == 0) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "limits: unknown chip '%s' (expected a name such as v5e, v6e or tpu7x)",
+                     name);
+}
+
+static tare_status read_limits(struct tare_job_limits *out, const Tare__BatchLimits *message) {
+    struct tare_job_limits limits = { -1, -HUGE_VAL, -1, -1, -1, 0, CHIP_BATCH, -1 };
+    *out = limits;
+    if (!message) return TARE_OK;
+    TARE_TRY(check_limits(message));
+    if (message->chip) TARE_TRY(read_chip(&limits.chip, message->chip));
+    if (message->has_chip_batch) limits.chip_batch = message->chip_batch;
+    if (message->has_max_time) limits.max_time = message->max_time;
     if (message->has_max_drop) limits.max_drop = message->max_drop;
     if (message->has_min_sqnr_db) limits.min_sqnr_db = message->min_sqnr_db;
     if (message->has_max_mae) limits.max_mae = message->max_mae;
     if (message->has_margin) limits.margin = message->margin;
     if (message->has_max_size_bytes) limits.max_size_bytes = message->max_size_bytes;
-    return limits;
+    *out = limits;
+    return TARE_OK;
 }
 
 static tare_status name_job(struct tare_job *job, struct context *c, const char *given) {
@@ -254,8 +276,7 @@ static tare_status read_job(struct tare_job *job, struct tare_arena *arena, cons
     TARE_TRY(list_of(&job->data, &c, m->data, m->n_data, path_of));
     TARE_TRY(list_of(&job->evaluation, &c, m->evaluation, m->n_evaluation, path_of));
     job->evaluation_limit = m->has_evaluation_limit ? m->evaluation_limit : 0;
-    TARE_TRY(check_limits(m->limits));
-    job->limits = limits_of(m->limits);
+    TARE_TRY(read_limits(&job->limits, m->limits));
     job->keep_rejected = m->keep_rejected;
     return check_job(job);
 }

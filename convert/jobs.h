@@ -15,6 +15,9 @@ struct tare_job_limits {
     int64_t max_size_bytes; /* < 0: none */
     double max_mae;         /* < 0: none */
     double margin;          /* points; < 0: none */
+    int chip;               /* 0: any; otherwise 1 + index into tare_tpu_chips: must compile for it, and fit */
+    int64_t chip_batch;     /* at least 1 */
+    double max_time;        /* times that of float on the chip; < 0: none */
 };
 
 struct tare_text_list {

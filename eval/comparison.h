@@ -41,6 +41,7 @@ struct tare_comparison_row {
     double macs, integer_macs;          /* multiply-accumulates; of these, on integers of 8 or 4 bits */
     double float8_macs;                 /* and on eight-bit floats */
     double tpu_seconds;                 /* time on the comparison's chip */
+    double tpu_cycles;                  /* of a batch there, by Google's compiler; 0 or NaN: not compiled */
     double hbm_bytes, activation_bytes; /* weights in its memory; peak of the batch's activations */
 };
 
@@ -94,6 +95,9 @@ struct tare_comparison {
     int metric;
     int chip;                         /* index into tare_tpu_chips */
     int64_t chip_batch;               /* batch size on the chip; 0: 1 */
+    bool by_time;                     /* the fastest model within the margin is recommended, not the smallest */
+    const char *compiler;             /* that counted the cycles of the rows; NULL: none did */
+    const char *not_compiled;         /* why a model has no cycles, of the first one; NULL: all have, or need none */
     struct tare_comparison_op *costs; /* ops of the first quantizing method, the slowest first */
     size_t n_costs;
     const char *slowest_of;         /* its name */

@@ -10,6 +10,7 @@ static const double COMPETES = 1.25;  /* times the size of the smallest candidat
 static const double SAME_SIZE = 1.05; /* likewise */
 static const double SAME_TIME = 1.01; /* times the time of the fastest one */
 static const double CLEARLY = 1.05;   /* times: smaller differences of estimated times are not told */
+static const double CERTAIN = 0.9;    /* times: an estimate that is less than this is likely to be right */
 
 /* ---- one model against float ---- */
 
@@ -68,12 +69,24 @@ static bool is_constant(const struct tare_comparison *c) {
 
 /* ---- the choice ---- */
 
-static bool is_candidate(const struct tare_comparison *c, const struct tare_comparison_row *row, size_t models) {
-    return is_smaller(c, row) && keeps_up(c, row, models);
+/* Whether times are what the compiler says. */
+static bool is_compiled(const struct tare_comparison *c) {
+    return c->by_time && c->rows[0].tpu_cycles > 0;
 }
 
-static double time_of(const struct tare_comparison_row *row) {
-    return row->tpu_seconds > 0 ? row->tpu_seconds : INFINITY;
+static double time_of(const struct tare_comparison *c, const struct tare_comparison_row *row) {
+    const double time = is_compiled(c) ? row->tpu_cycles : row->tpu_seconds;
+    return time > 0 ? time : INFINITY;
+}
+
+/* Not slower than float on the chip. */
+static bool is_fast(const struct tare_comparison *c, const struct tare_comparison_row *row) {
+    const double most = is_compiled(c) || !row->quantized ? SAME_TIME : CERTAIN;
+    return time_of(c, row) <= most * time_of(c, &c->rows[0]);
+}
+
+static bool is_candidate(const struct tare_comparison *c, const struct tare_comparison_row *row, size_t models) {
+    return is_smaller(c, row) && keeps_up(c, row, models) && (!c->by_time || is_fast(c, row));
 }
 
 /* By the measure, then by the SQNR. */
@@ -113,14 +126,31 @@ static bool is_equal(const struct tare_comparison *c, const struct tare_verdict 
 static const struct tare_comparison_row *best_of_equals(const struct tare_comparison *c, const struct tare_verdict *v,
                                                         const struct tare_comparison_row *base) {
     const struct tare_comparison_row *best = base;
-    double fastest = time_of(base);
+    double fastest = time_of(c, base);
     for (size_t r = 1; r < c->n_rows; r++)
-        if (is_equal(c, v, &c->rows[r], base)) fastest = fmin(fastest, time_of(&c->rows[r]));
-    if (time_of(best) > SAME_TIME * fastest) best = NULL;
+        if (is_equal(c, v, &c->rows[r], base)) fastest = fmin(fastest, time_of(c, &c->rows[r]));
+    if (time_of(c, best) > SAME_TIME * fastest) best = NULL;
     for (size_t r = 1; r < c->n_rows; r++) {
         const struct tare_comparison_row *row = &c->rows[r];
-        if (time_of(row) > SAME_TIME * fastest || !is_equal(c, v, row, base)) continue;
+        if (time_of(c, row) > SAME_TIME * fastest || !is_equal(c, v, row, base)) continue;
         if (!best || is_better(c, row, best)) best = row;
+    }
+    return best;
+}
+
+/* The fastest candidate; of those of about the same time the smallest, then the better one. */
+static const struct tare_comparison_row *fastest(const struct tare_comparison *c, const struct tare_verdict *v) {
+    const struct tare_comparison_row *best = NULL;
+    double least = INFINITY;
+    for (size_t r = 1; r < c->n_rows; r++)
+        if (is_candidate(c, &c->rows[r], v->compared)) least = fmin(least, time_of(c, &c->rows[r]));
+    for (size_t r = 1; r < c->n_rows; r++) {
+        const struct tare_comparison_row *row = &c->rows[r];
+        if (!(time_of(c, row) <= SAME_TIME * least) || !is_candidate(c, row, v->compared)) continue;
+        const double size = best ? (double)best->size_bytes : INFINITY;
+        if ((double)row->size_bytes * SAME_SIZE < size ||
+            ((double)row->size_bytes <= SAME_SIZE * size && is_better(c, row, best)))
+            best = row;
     }
     return best;
 }
@@ -145,6 +175,13 @@ static bool is_ranking(const struct tare_comparison *c) {
            !tare_measure_is_guess(&unused, tare_measure_find(TARE_MEASURE_AUC), float_of(c));
 }
 
+/* Whether a smaller model keeps up, but takes longer than float on the chip. */
+static bool has_slower(const struct tare_comparison *c, size_t models) {
+    for (size_t r = 1; r < c->n_rows; r++)
+        if (is_smaller(c, &c->rows[r]) && keeps_up(c, &c->rows[r], models)) return true;
+    return false;
+}
+
 static enum tare_verdict_reason reason_of(const struct tare_comparison *c, const struct tare_verdict *v) {
     struct tare_guess guess;
     if (c->target) return TARE_VERDICT_TARGET;
@@ -152,6 +189,7 @@ static enum tare_verdict_reason reason_of(const struct tare_comparison *c, const
         return is_ranking(c) ? TARE_VERDICT_UNBALANCED : TARE_VERDICT_GUESS;
     if (is_constant(c)) return TARE_VERDICT_CONSTANT;
     if (v->candidates) return TARE_VERDICT_RECOMMENDED;
+    if (c->by_time && has_slower(c, v->compared)) return TARE_VERDICT_SLOWER;
     if (!has_smaller(c)) return TARE_VERDICT_NONE_SMALLER;
     if (!v->compared) return TARE_VERDICT_BROKEN;
     return are_worse(c, v->compared) ? TARE_VERDICT_WORSE : TARE_VERDICT_UNDECIDED;
@@ -165,9 +203,14 @@ struct tare_verdict tare_verdict_of(const struct tare_comparison *c) {
         v.candidates += is_candidate(c, &c->rows[r], v.compared);
     v.reason = reason_of(c, &v);
     if (v.reason != TARE_VERDICT_RECOMMENDED) return v;
+    if (c->by_time) {
+        v.row = fastest(c, &v);
+        v.fastest = true;
+        return v;
+    }
     const struct tare_comparison_row *base = smallest(&v.better, c, &v);
     v.row = best_of_equals(c, &v, base);
-    v.fastest = v.row != base && time_of(v.row) < time_of(base) / SAME_TIME;
+    v.fastest = v.row != base && time_of(c, v.row) < time_of(c, base) / SAME_TIME;
     return v;
 }
 
@@ -216,10 +259,18 @@ static void put_detectable(struct tare_strbuf *out, const struct tare_comparison
 
 static void put_gain(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_comparison_row *row) {
     const double before = 1e6 * c->rows[0].tpu_seconds, after = 1e6 * row->tpu_seconds;
+    const double cycles[] = { c->rows[0].tpu_cycles, row->tpu_cycles };
     tare_strbuf_printf(out, "; weights %.1f times smaller", (double)c->rows[0].size_bytes / (double)row->size_bytes);
     if (row->folded)
         tare_strbuf_printf(out, " on disk: the compiler of a TPU turns those of %lld convolution%s into bfloat16",
                            (long long)row->folded, row->folded == 1 ? "" : "s");
+    if (is_compiled(c)) {
+        tare_strbuf_printf(out,
+                           ", %.2f times as fast on a Cloud TPU %s in batches of %lld (%.0f cycles, float %.0f, by %s)",
+                           cycles[0] / cycles[1], tare_comparison_chip_name(c),
+                           (long long)tare_comparison_chip_batch(c), cycles[1], cycles[0], c->compiler);
+        return;
+    }
     if (after > 0 && before > CLEARLY * after)
         tare_strbuf_printf(out, ", an estimated %.1f times as fast", before / after);
     if (before > 0 && after > CLEARLY * before)
@@ -296,6 +347,13 @@ static void put_none(struct tare_strbuf *out, const struct tare_comparison *c, c
         tare_strbuf_puts(out, "No model is recommended: each smaller one has an output of another size than float, or "
                               "with NaN or infinity");
         break;
+    case TARE_VERDICT_SLOWER:
+        tare_strbuf_printf(out,
+                           "No model is recommended: each smaller one within the margin is slower than float on a "
+                           "Cloud TPU %s in batches of %lld, by %s",
+                           tare_comparison_chip_name(c), (long long)tare_comparison_chip_batch(c),
+                           is_compiled(c) ? c->compiler : "the estimate");
+        break;
     default:
         if (v->tested)
             put_compared(out, c, v);
@@ -314,6 +372,8 @@ const char *tare_verdict_remedy(const struct tare_verdict *v) {
         return "give records whose outputs differ";
     case TARE_VERDICT_NONE_SMALLER:
         return "'tare inspect' shows what can be quantized";
+    case TARE_VERDICT_SLOWER:
+        return "convert the float model, which is computed in bfloat16 there, or try a larger batch";
     case TARE_VERDICT_UNDECIDED:
         if (v->tested) return "give more labelled records with --eval, or a larger --margin";
         return "'tare quantize --min-sqnr' keeps layers in higher precision";
@@ -429,9 +489,10 @@ static void put_recommended(struct tare_strbuf *out, const struct tare_compariso
         tare_strbuf_puts(out, ", the only smaller model ");
     else
         tare_strbuf_printf(out, ", %s of %zu models ",
-                           v->fastest  ? "the fastest of the smallest"
-                           : v->better ? "better than the smallest"
-                                       : "the smallest",
+                           c->by_time   ? "the fastest"
+                           : v->fastest ? "the fastest of the smallest"
+                           : v->better  ? "better than the smallest"
+                                        : "the smallest",
                            v->candidates);
     if (v->tested) {
         tare_strbuf_puts(out, "with a loss of at most ");
@@ -451,8 +512,8 @@ static void put_recommended(struct tare_strbuf *out, const struct tare_compariso
 static void put_fastest(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_verdict *v) {
     const struct tare_comparison_row *best = &c->rows[0];
     for (size_t r = 1; r < c->n_rows; r++)
-        if (time_of(&c->rows[r]) < time_of(best) && keeps_up(c, &c->rows[r], v->compared)) best = &c->rows[r];
-    if (!v->row || best == &c->rows[0] || !(time_of(v->row) > CLEARLY * time_of(best))) return;
+        if (time_of(c, &c->rows[r]) < time_of(c, best) && keeps_up(c, &c->rows[r], v->compared)) best = &c->rows[r];
+    if (c->by_time || !v->row || best == &c->rows[0] || !(time_of(c, v->row) > CLEARLY * time_of(c, best))) return;
     tare_strbuf_puts(out, ". As fast as possible within the margin: ");
     tare_comparison_put_name(out, best);
     tare_strbuf_printf(out, ", an estimated %.3g µs", 1e6 * best->tpu_seconds);

@@ -12,6 +12,7 @@ enum tare_verdict_reason {
     TARE_VERDICT_CONSTANT,     /* the outputs of float are the same for all of several records */
     TARE_VERDICT_NONE_SMALLER, /* no model is smaller than float … */
     TARE_VERDICT_BROKEN,       /* … or its outputs cannot be compared */
+    TARE_VERDICT_SLOWER,       /* a comparison by time: all that keep up take longer than float on the chip */
     TARE_VERDICT_WORSE,        /* all smaller ones lose more than the margin */
     TARE_VERDICT_UNDECIDED     /* the records do not show that one loses at most the margin */
 };
@@ -21,7 +22,7 @@ struct tare_verdict {
     const struct tare_comparison_row *row; /* recommended; NULL: none */
     size_t compared;                       /* smaller models whose outputs can be compared with float's */
     size_t candidates;                     /* of these, models that keep up with float */
-    bool fastest;                          /* chosen by time among models of about the smallest size */
+    bool fastest;                          /* chosen by time: in a comparison by time, or of about the smallest size */
     bool better;                           /* chosen because it is better than a smaller one */
     bool tested;                           /* by the measure; otherwise by an SQNR of TARE_VERDICT_DB */
 };
@@ -36,7 +37,11 @@ enum { TARE_VERDICT_DB = 20 };
  * interval for the measure, their SQNR is at least TARE_VERDICT_DB at every output. No output may have another size, or
  * NaN or infinity in place of numbers. The smallest candidate is recommended, unless another one of at most 125 % of
  * its size is better in the paired comparison of both. Of candidates of about the same size (5 %) the fastest wins, of
- * those of about the same time (1 %) the one with the better measure, then with the better SQNR. */
+ * those of about the same time (1 %) the one with the better measure, then with the better SQNR.
+ *
+ * In a comparison by time, candidates are also not slower than float on the chip: by the compiler's cycles, without
+ * them by an estimate that is a tenth less. The fastest is recommended, of those of about the same time the smallest.
+ */
 struct tare_verdict tare_verdict_of(const struct tare_comparison *comparison);
 /* The margin of the comparison, in points (tare_measure_point). */
 double tare_verdict_margin(const struct tare_comparison *comparison);

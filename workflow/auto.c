@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "convert/saved_model.h"
 #include "eval/verdict.h"
+#include "tpu/chips.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,11 @@ const struct tare_option tare_auto_rows[] = {
       .help = "labelled records to compare the models on (default: the samples)" },
     TARE_OPTION_NESTED(struct tare_auto_request, records, tare_data_rows),
     { ROW("tpu", FLAG, tpu), .help = "write a model converted for Cloud TPU, which computes in bfloat16" },
+    { ROW("for", CHOICE, chip), .fallback = "any", .choices = tare_tpu_target_names,
+      .help = "build the fastest model within the margin on this Cloud TPU chip, instead of the smallest one: by "
+              "Google's compiler where it is installed (tare check), otherwise by the estimate" },
+    { ROW("batch", INT64, batch), .fallback = "8", .min = 1, .max = 65536, .needs = "for",
+      .help = "batch size on the chip" },
     { ROW("label", STRING, label), .fallback = "label", .placeholder = "KEY",
       .help = "record key of the expected class index, or of the expected value of the output of that name" },
     { ROW("target", STRING, target_key), .placeholder = "KEY",
@@ -69,6 +75,10 @@ static tare_status compare_request(struct tare_compare_request *out, const struc
     out->margin = request->margin;
     out->signature = request->signature;
     out->threads = job->task->threads;
+    if (request->chip) {
+        out->chip = request->chip - 1;
+        out->chip_batch = request->batch;
+    }
     return TARE_OK;
 }
 
@@ -101,6 +111,9 @@ static void log_compare(const struct tare_auto_job *job, const struct tare_compa
     if (how->margin != TARE_MARGIN) tare_strbuf_printf(&text, " --margin %g", how->margin);
     put_value(&text, "signature", request->signature);
     if (how->automatic) tare_strbuf_puts(&text, " --auto");
+    if (how->compile)
+        tare_strbuf_printf(&text, " --chip %s --chip-batch %lld --compile", tare_tpu_chip_names[how->chip],
+                           (long long)how->chip_batch);
     put_value(&text, "report", how->with.count ? NULL : job->report);
     tare_note(job->task->log, "step: tare compare %s", tare_strbuf_text(&text));
     tare_strbuf_free(&text);
@@ -136,6 +149,13 @@ static tare_status decide(struct tare_auto_job *job, const struct tare_compare_j
     return job->answers && (job->plan || !row->plan) ? TARE_OK : TARE_NO_MEMORY;
 }
 
+/* A chip that multiplies float8 faster than integers gets float8, as by compare. */
+static const char *methods_of(const struct tare_auto_request *request) {
+    if (request->chip && tare_tpu_chip_prefers_float8(&tare_tpu_chips[request->chip - 1]))
+        return request->tpu ? "fp8+bfloat16,weight_only+bfloat16,bfloat16" : "fp8,weight_only";
+    return request->tpu ? "static+bfloat16,weight_only+bfloat16,bfloat16" : "static,weight_only";
+}
+
 static tare_status compare(struct tare_auto_job *job) {
     const struct tare_compare_task task = compare_task(job);
     struct tare_compare_request how;
@@ -143,7 +163,8 @@ static tare_status compare(struct tare_auto_job *job) {
     tare_status status;
     TARE_TRY(compare_request(&how, job));
     how.automatic = true;
-    how.methods = job->request->tpu ? "static+bfloat16,weight_only+bfloat16,bfloat16" : "static,weight_only";
+    how.methods = methods_of(job->request);
+    how.compile = job->request->chip;
     log_compare(job, &how);
     TARE_CHECK(tare_workflow_compare_open(&c, &how, &task));
     TARE_CHECK(tare_workflow_compare_run(&c));

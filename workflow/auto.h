@@ -14,7 +14,9 @@ struct tare_auto_request {
     const char *label, *target_key, *signature;
     int metric; /* as in struct tare_compare_request */
     double margin;
-    bool tpu; /* convert, not only quantize */
+    bool tpu;      /* convert, not only quantize */
+    int chip;      /* 0: any; otherwise 1 + index into tare_tpu_chips: the fastest model within the margin */
+    int64_t batch; /* on that chip */
     bool overwrite;
 };
 extern const struct tare_option tare_auto_rows[];

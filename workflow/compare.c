@@ -17,6 +17,7 @@
 #include "eval/report/node_data.h"
 #include "quant/fake_quant.h"
 #include "workflow/calibrate.h"
+#include "workflow/check/compiled_row.h"
 #include "workflow/check/fastest.h"
 #include "tpu/chips.h"
 
@@ -118,6 +119,7 @@ static tare_status add_row(struct tare_compare_job *c, struct tare_graph_model *
     TARE_TRY(tare_workflow_compare_commands(row, c, variant));
     row->folded = count_folded(&more, report);
     if (first) c->result.slowest_of = variant->name;
+    if (c->options->compile) TARE_TRY(tare_check_compile_row(row, &c->result, model, c->options->signature));
     TARE_TRY(tare_comparison_estimate(row, &c->result, model, signature, first));
     row->hbm_bytes += more;
     return TARE_OK;
@@ -221,15 +223,15 @@ static tare_status compare_variant(struct tare_compare_job *c, const struct tare
     return tare_error_prefix(status, "%s", variant->name);
 }
 
-/* The first quantizing variant with only the layers that are estimated to become faster: no row unless they are some of
- * its layers. */
+/* The first quantizing variant with only the layers that become faster, by the compiler if it is asked: no row unless
+ * they are some of its layers. */
 static tare_status compare_fastest(struct tare_compare_job *c) {
     const struct tare_variant *first = tare_workflow_compare_first_quantizing(c);
     struct tare_fastest_task choosing = { .calibration = c->evaluation.calibration,
                                           .signature = c->options->signature,
                                           .chip = c->options->chip,
                                           .batch = c->options->chip_batch,
-                                          .estimates = true };
+                                          .estimates = !c->options->compile };
     struct tare_fastest fastest;
     struct tare_variant variant;
     if (!first) return TARE_OK;
@@ -295,6 +297,13 @@ static void warn_of_units(const struct tare_compare_job *c) {
     }
     const char *lacks = tare_tpu_chip_lacks(chip, integers > 0, float8 > 0);
     if (lacks) tare_warn(c->task->log, "a Cloud TPU %s %s", chip->name, lacks);
+}
+
+/* The recommendation follows from the estimate, or leaves out a model. */
+static void warn_of_not_compiled(const struct tare_compare_job *c) {
+    if (c->result.not_compiled)
+        tare_warn(c->task->log, "--compile: %s: %s", c->result.compiler ? "a model has no cycles" : "estimated",
+                  c->result.not_compiled);
 }
 
 /* Looks for records that the calibration has seen. */
@@ -494,6 +503,7 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
     out->result.chip = options->chip;
     out->result.margin = options->margin;
     out->result.chip_batch = options->chip_batch;
+    out->result.by_time = options->compile;
     out->result.model = task->model;
     out->result.data = task->data_name ? task->data_name : task->data[0];
     return task->metric ? tare_measure_set_custom(&out->result, task->metric) : TARE_OK;
@@ -511,6 +521,7 @@ tare_status tare_workflow_compare_run(struct tare_compare_job *c) {
     const double start = tare_clock_seconds();
     TARE_TRY(compare_all(c));
     if (c->failure == TARE_OK) TARE_TRY(measure_more(c));
+    warn_of_not_compiled(c);
     TARE_TRY(tare_workflow_compare_next(c));
     return tare_workflow_compare_describe(c, tare_clock_seconds() - start);
 }

@@ -4,6 +4,7 @@
 #include "convert/saved_model.h"
 #include "eval/model_inputs.h"
 #include "interpreter/session.h"
+#include "workflow/check/compiled_row.h"
 #include "workflow/compare_internal.h"
 
 #include <string.h>
@@ -153,6 +154,7 @@ static tare_status run_on(struct tare_compare_job *c, struct tare_graph_model *m
     row->method = c->given[index];
     row->path = tare_arena_strdup(&result->arena, c->options->with.items[index]);
     if (!row->path) return TARE_NO_MEMORY;
+    if (c->options->compile) TARE_TRY(tare_check_compile_row(row, result, model, found->key));
     return tare_comparison_estimate(row, result, model, found, false);
 }
 

@@ -127,6 +127,9 @@ const struct tare_option tare_compare_rows[] = {
       .help = "Cloud TPU generation for time estimates" },
     { ROW("chip-batch", INT64, chip_batch), .fallback = "8", .min = 1, .max = 65536,
       .help = "batch size for time estimates" },
+    { ROW("compile", FLAG, compile),
+      .help = "compile each model for the chip and batch size with Google's TPU compiler, as tare check does, and "
+              "recommend the fastest one within the margin" },
     { ROW("auto", FLAG, automatic),
       .help = "also evaluate automatically chosen settings for the first quantizing method: algorithm, accuracy passes "
               "and per-layer overrides" },

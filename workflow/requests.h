@@ -70,6 +70,7 @@ struct tare_compare_request {
     double margin;
     int chip; /* index into tare_tpu_chips */
     int64_t chip_batch;
+    bool compile;                     /* ask Google's compiler, and recommend the fastest model */
     int64_t limit, sensitivity_limit; /* records */
     struct tare_quant_plan plan;      /* of all variants, without method, granularity, algorithm and passes */
     struct tare_mixed_precision_request target;

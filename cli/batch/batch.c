@@ -13,6 +13,7 @@
 #include "cli/report_file.h"
 #include "include/tare/version.h"
 #include "quant/method.h"
+#include "tpu/chips.h"
 #include "workflow/quantize.h"
 
 #include <math.h>
@@ -70,6 +71,16 @@ static const struct tare_option rows[] = {
     { ROW("max-size", INT64, max_size), .fallback = "-1", .fallback_text = "none", .min = -1, .max = 1e18,
       .placeholder = "BYTES", .needs = "output-dir",
       .help = "for a folder of models: reject outputs larger than BYTES" },
+    { ROW("chip", CHOICE, chip), .fallback = "any", .choices = tare_tpu_target_names, .needs = "output-dir",
+      .help =
+          "for a folder of models: reject outputs that Google's TPU compiler rejects for this Cloud TPU chip, or that "
+          "do not fit into its memory" },
+    { ROW("chip-batch", INT64, chip_batch), .fallback = "8", .min = 1, .max = 1 << 20, .needs = "chip",
+      .help = "batch size on the chip" },
+    { ROW("max-time", DOUBLE, max_time), .fallback = "-1", .fallback_text = "none", .min = -1, .max = 1000,
+      .placeholder = "RATIO", .needs = "chip",
+      .help = "for a folder of models: reject outputs that take more than RATIO times as long on the chip as the float "
+              "model in bfloat16" },
     { ROW("keep-rejected", FLAG, keep_rejected), .needs = "output-dir",
       .help = "for a folder of models: keep rejected outputs as NAME.rejected" },
     TARE_PLUGIN_OPTION(struct tare_batch_settings),
@@ -144,7 +155,7 @@ static tare_status jobs_of_folder(struct tare_batch_run *b) {
                                  .evaluation_limit = o->limit,
                                  .keep_rejected = o->keep_rejected,
                                  .limits = { o->max_drop, o->min_sqnr <= -1000 ? -HUGE_VAL : o->min_sqnr, o->max_size,
-                                             -1, o->margin } };
+                                             -1, o->margin, o->chip, o->chip_batch, o->max_time } };
     common->output = tare_arena_printf(&b->arena, "%s/{name}", o->output_dir);
     if (!common->output) return TARE_NO_MEMORY;
     return tare_jobs_of_folder(&b->jobs, &b->arena, &from);

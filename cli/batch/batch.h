@@ -16,7 +16,9 @@ struct tare_batch_settings {
     struct tare_option_list data, evaluation, plugins;
     int processes, retries;
     int64_t limit, memory, max_size;
-    double max_drop, min_sqnr, margin;
+    double max_drop, min_sqnr, margin, max_time;
+    int chip; /* as in struct tare_job_limits */
+    int64_t chip_batch;
     bool resume, overwrite, dry_run, json, quiet, keep_rejected;
     struct tare_log_options logging;
 };

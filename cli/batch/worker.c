@@ -12,6 +12,7 @@
 #include "cli/ranks.h"
 #include "convert/saved_model.h"
 #include "eval/jobs/job_measure.h"
+#include "workflow/check/job_check.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -131,8 +132,8 @@ static tare_status check_output(const struct tare_job *job, bool overwrite) {
     return tare_output_dir_check(job->output, &rules);
 }
 
-static tare_status make(struct tare_job_result *result, const struct tare_task *task, const char *workshop,
-                        bool overwrite) {
+static tare_status make(struct tare_job_result *result, struct tare_arena *arena, const struct tare_task *task,
+                        const char *workshop, bool overwrite) {
     static char reason[160];
     const struct tare_job *job = task->job;
     struct tare_batch_command command;
@@ -145,6 +146,8 @@ static tare_status make(struct tare_job_result *result, const struct tare_task *
         result->reason = reason;
         return reject(result, job, workshop);
     }
+    TARE_TRY(tare_check_job(&result->reason, result, arena, job, workshop, tare_command_registry()));
+    if (result->reason) return reject(result, job, workshop);
     TARE_TRY(move_to(result, job->model, workshop, job->output, overwrite));
     result->outcome = TARE_JOB_DONE;
     return TARE_OK;
@@ -163,24 +166,25 @@ static tare_status remove_workshop(const char *workshop, tare_status status) {
     return status;
 }
 
-static tare_status make_locked(struct tare_job_result *result, const struct tare_task *task, const char *workshop,
-                               bool overwrite) {
+static tare_status make_locked(struct tare_job_result *result, struct tare_arena *arena, const struct tare_task *task,
+                               const char *workshop, bool overwrite) {
     struct tare_output_lock lock = { .fd = -1 };
     char *folder = tare_path_folder(workshop);
     size_t existed = SIZE_MAX; /* length of the part of the folder that existed before */
     tare_status status = folder ? TARE_OK : TARE_NO_MEMORY;
     if (status == TARE_OK) status = tare_file_make_folders(folder, &existed);
     if (status == TARE_OK) status = tare_output_lock(&lock, task->job->output);
-    if (status == TARE_OK) status = remove_workshop(workshop, make(result, task, workshop, overwrite));
+    if (status == TARE_OK) status = remove_workshop(workshop, make(result, arena, task, workshop, overwrite));
     tare_output_unlock(&lock);
     if (folder) tare_file_remove_made_folders(folder, existed);
     tare_free(folder);
     return status;
 }
 
-static tare_status do_job(struct tare_job_result *result, const struct tare_task *task, bool overwrite) {
+static tare_status do_job(struct tare_job_result *result, struct tare_arena *arena, const struct tare_task *task,
+                          bool overwrite) {
     char *workshop = workshop_of(task->job->output);
-    tare_status status = workshop ? make_locked(result, task, workshop, overwrite) : TARE_NO_MEMORY;
+    tare_status status = workshop ? make_locked(result, arena, task, workshop, overwrite) : TARE_NO_MEMORY;
     tare_free(workshop);
     return status;
 }
@@ -213,6 +217,7 @@ _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_
     struct tare_job_result result = tare_job_result_new(task->name);
     struct tare_batch_command command;
     struct tare_control saving = { 0 };
+    struct tare_arena arena = { 0 }; /* until the process exits */
     double start = tare_clock_seconds();
     tare_status status;
     stop_with(parent);
@@ -221,7 +226,7 @@ _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_
     redirect(task->log_path);
     tare_error_clear();
     calibration_of(&command, task);
-    status = task->is_calibration ? run_command(&command) : do_job(&result, task, setup->overwrite);
+    status = task->is_calibration ? run_command(&command) : do_job(&result, &arena, task, setup->overwrite);
     if (status == TARE_OK) status = tare_control_verify();
     status = tare_control_conclude(status);
     if (status == TARE_OK && task->is_calibration) result.outcome = TARE_JOB_DONE;

@@ -154,6 +154,9 @@ static void add_settings(struct tare_hash *hash, const struct tare_job *job) {
     tare_hash_add(hash, &job->limits.max_mae, sizeof job->limits.max_mae);
     tare_hash_add(hash, &job->limits.margin, sizeof job->limits.margin);
     tare_hash_add_u64(hash, (uint64_t)job->limits.max_size_bytes);
+    tare_hash_add_u64(hash, (uint64_t)job->limits.chip);
+    tare_hash_add_u64(hash, (uint64_t)job->limits.chip_batch);
+    tare_hash_add(hash, &job->limits.max_time, sizeof job->limits.max_time);
     tare_hash_add_u64(hash, job->keep_rejected);
 }
 

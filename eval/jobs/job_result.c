@@ -21,10 +21,25 @@ struct tare_job_result tare_job_result_new(const char *name) {
                                      .loss = NAN,
                                      .loss_high = NAN,
                                      .mae = NAN,
+                                     .cycles = NAN,
+                                     .float_cycles = NAN,
+                                     .tpu_seconds = NAN,
+                                     .float_tpu_seconds = NAN,
+                                     .tpu_bytes = NAN,
                                      .float_top1 = NAN,
                                      .agreement = NAN,
                                      .sqnr_db = NAN };
 }
+
+#define FIGURE(member)                                                                                                 \
+    { #member, offsetof(struct tare_job_result, member) }
+static const struct {
+    const char *key;
+    size_t offset;
+} chip_figures[] = { FIGURE(cycles), FIGURE(float_cycles), FIGURE(tpu_seconds), FIGURE(float_tpu_seconds),
+                     FIGURE(tpu_bytes) };
+enum { N_CHIP_FIGURES = sizeof chip_figures / sizeof *chip_figures };
+#undef FIGURE
 
 /* ---- writing ---- */
 
@@ -62,6 +77,10 @@ static json_t *result_json(const struct tare_job_result *r) {
     put_number(object, "loss_high", r->loss_high);
     put_number(object, "mae", r->mae);
     put_integer(object, "records", r->records);
+    put_text(object, "chip", r->chip);
+    put_text(object, "compiler", r->compiler);
+    for (size_t i = 0; i < N_CHIP_FIGURES; i++)
+        put_number(object, chip_figures[i].key, *(const double *)((const char *)r + chip_figures[i].offset));
     put_integer(object, "size_bytes", r->size_bytes);
     put_integer(object, "float_bytes", r->float_bytes);
     put_integer(object, "peak_bytes", r->peak_bytes);
@@ -133,6 +152,10 @@ static tare_status read_result(struct tare_job_result *out, struct tare_arena *a
     out->loss_high = take_number(root, "loss_high");
     out->mae = take_number(root, "mae");
     out->records = take_integer(root, "records");
+    out->chip = take_text(arena, root, "chip");
+    out->compiler = take_text(arena, root, "compiler");
+    for (size_t i = 0; i < N_CHIP_FIGURES; i++)
+        *(double *)((char *)out + chip_figures[i].offset) = take_number(root, chip_figures[i].key);
     out->size_bytes = take_integer(root, "size_bytes");
     out->float_bytes = take_integer(root, "float_bytes");
     out->peak_bytes = take_integer(root, "peak_bytes");

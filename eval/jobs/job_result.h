@@ -37,6 +37,11 @@ struct tare_job_result {
     double loss, mae; /* of the measure against float, in points (eval/sensitivity.h); mean absolute error */
     double loss_high; /* what the records do not exclude, at 95 %, likewise */
     int64_t records;  /* evaluated; 0: none */
+    /* Of a batch on the chip of the limits; NaN: not known. */
+    const char *chip, *compiler;           /* its name; who counted the cycles: "libtpu 0.0.42"; NULL: none */
+    double cycles, float_cycles;           /* by the compiler; of the float model in bfloat16 */
+    double tpu_seconds, float_tpu_seconds; /* estimated */
+    double tpu_bytes;                      /* in its memory, by the compiler */
 };
 
 /* Returns a result with all figures unknown. */

@@ -19,6 +19,11 @@ static double megabytes(int64_t bytes) {
     return bytes ? (double)bytes / 1e6 : NAN;
 }
 
+static double relative_time(const struct tare_job_result *r) {
+    const double compiled = r->cycles / r->float_cycles;
+    return isfinite(compiled) ? compiled : r->tpu_seconds / r->float_tpu_seconds;
+}
+
 static void result_row(struct tare_report_table *table, const struct tare_job_result *r) {
     tare_report_table_row(table);
     tare_report_table_link(table, r->page, r->name);
@@ -30,6 +35,8 @@ static void result_row(struct tare_report_table *table, const struct tare_job_re
     tare_report_table_number(table, "%.3f", megabytes(r->size_bytes));
     tare_report_table_bar(table,
                           r->size_bytes && r->float_bytes ? (double)r->size_bytes / (double)r->float_bytes : NAN);
+    tare_report_table_number(table, "%.0f", r->cycles);
+    tare_report_table_number(table, "%.2f", relative_time(r));
     tare_report_table_number(table, "%.0f", megabytes(r->peak_bytes));
     tare_report_table_cell(table, "%.2f", r->seconds);
     tare_report_table_text(table, r->reason);
@@ -45,6 +52,9 @@ void tare_batch_jobs(struct tare_strbuf *out, enum tare_report_form form, const 
         { .heading = "SQNR dB", .help = "of the first output against the float model" },
         { .heading = "weights MB" },
         { .heading = "of float", .left = true, .help = "size of the weights" },
+        { .heading = "cycles", .help = "of a batch on the chip of the limits, by Google's TPU compiler" },
+        { .heading = "time",
+          .help = "on that chip, relative to the float model in bfloat16; without compiler estimated" },
         { .heading = "peak MB", .help = "memory of the job's process" },
         { .heading = "seconds" },
         { .heading = "reason", .left = true, .only = TARE_IN_TEXT },
@@ -71,7 +81,9 @@ void tare_batch_table(struct tare_strbuf *out, const struct tare_batch_report *r
 
 void tare_batch_csv(struct tare_strbuf *out, const struct tare_batch_report *report) {
     tare_strbuf_puts(out, "job,outcome,reason,output,records,float_top1,top1,agreement,sqnr_db,size_bytes,float_bytes,"
-                          "peak_bytes,seconds,key,output_hash,measure,float_measure_value,measure_value,loss,mae\r\n");
+                          "peak_bytes,seconds,key,output_hash,measure,float_measure_value,measure_value,loss,mae,chip,"
+                          "cycles,float_cycles,tpu_seconds,float_tpu_seconds,"
+                          "tpu_bytes\r\n");
     for (size_t i = 0; i < report->count; i++) {
         const struct tare_job_result *r = &report->results[i];
         const double figures[] = { r->float_top1, r->top1, r->agreement, r->sqnr_db };
@@ -89,6 +101,10 @@ void tare_batch_csv(struct tare_strbuf *out, const struct tare_batch_report *rep
                            r->output_hash ? r->output_hash : "", r->measure ? r->measure : "");
         for (size_t k = 0; k < 4; k++)
             tare_csv_number(out, measured[k]);
+        const double chip[] = { r->cycles, r->float_cycles, r->tpu_seconds, r->float_tpu_seconds, r->tpu_bytes };
+        tare_strbuf_printf(out, ",%s", r->chip ? r->chip : "");
+        for (size_t k = 0; k < 5; k++)
+            tare_csv_number(out, chip[k]);
         tare_strbuf_puts(out, "\r\n");
     }
 }

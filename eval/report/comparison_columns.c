@@ -63,6 +63,7 @@ FIGURE(activations, r->activation_bytes)
 FIGURE(macs, r->macs)
 FIGURE(integer_share, r->macs > 0 ? r->integer_macs / r->macs : NAN)
 FIGURE(tpu_seconds, r->tpu_seconds)
+FIGURE(tpu_cycles, r->tpu_cycles > 0 ? r->tpu_cycles : NAN)
 FIGURE(relative_time, r->tpu_seconds / cell->comparison->rows->tpu_seconds)
 FIGURE(seconds, r->seconds)
 FIGURE(recommended, r == tare_verdict_of(cell->comparison).row)
@@ -271,6 +272,9 @@ const struct tare_comparison_column tare_comparison_columns[] = {
     { "tpu_seconds", tpu_seconds, .csv = 22, .json = COST, .tables = SUMMARY | COST, .heading = "est. µs",
       .factor = 1e6, .format = "%.3g", .help = "estimated time per example on the chip",
       .diff = { "est. µs", 1e6, "%.3g" } },
+    { "tpu_cycles", tpu_cycles, .csv = 41, .csv_format = "%.0f", .json = COST, .tables = SUMMARY | COST,
+      .heading = "cycles", .format = "%.0f", .help = "of a batch on the chip, by Google's TPU compiler",
+      .diff = { "cycles", 1, "%.0f" } },
     { "hbm_bytes", hbm, .json = COST },
     { "hbm_activation_bytes", activations, .json = COST },
     { NULL, relative_time, .tables = COST, .heading = "vs float", .format = "%.2f",

@@ -32,6 +32,9 @@ static void costs(struct tare_strbuf *out, const struct tare_comparison *c) {
         "Times are estimates for a Cloud TPU %s chip, batch %lld, with the whole signature on it, fitted to "
         "what its compiler says of other networks, with elementwise ops fused.",
         tare_comparison_chip_name(c), (long long)tare_comparison_chip_batch(c));
+    if (c->compiler)
+        tare_page_element(out, "p", "soft small", "Cycles are those of a batch there, as %s compiles the model for it.",
+                          c->compiler);
     if (tare_tpu_chips[c->chip].unsourced)
         tare_page_element(out, "p", "soft small", "Figures of the chip that %s does not state: %s.",
                           tare_tpu_chips[c->chip].source, tare_tpu_chips[c->chip].unsourced);

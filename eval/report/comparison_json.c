@@ -200,6 +200,7 @@ tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comp
                      (json_int_t)c->records, "calibrations", (json_int_t)c->calibrations, "results", results);
     if (root) json_object_set_new(root, "chip", tare_json_text(tare_comparison_chip_name(c)));
     if (root) json_object_set_new(root, "chip_batch", json_integer(tare_comparison_chip_batch(c)));
+    if (root && c->compiler) json_object_set_new(root, "compiler", tare_json_text(c->compiler));
     if (root && c->leakage_compared)
         json_object_set_new(root, "leakage",
                             json_pack("{s:I, s:I}", "records", (json_int_t)c->leakage_compared, "shared",

@@ -58,6 +58,8 @@ static void put_summary(struct tare_strbuf *out, const struct tare_comparison *c
     if (c->rows[0].tpu_seconds > 0)
         tare_strbuf_printf(out, "est. µs: per example on a Cloud TPU %s, batch %lld\n", tare_comparison_chip_name(c),
                            (long long)tare_comparison_chip_batch(c));
+    if (c->compiler)
+        tare_strbuf_printf(out, "cycles: of a batch there, as %s compiles the model for it\n", c->compiler);
 }
 
 static void put_wide(struct tare_strbuf *out, const struct tare_comparison *c) {

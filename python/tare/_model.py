@@ -633,6 +633,8 @@ class Model(Owner):
         eval: Optional[Data] = None,
         tpu: bool = False,
         *,
+        for_: "Optional[Chip]" = None,
+        batch: Optional[int] = None,
         label: str = "label",
         target: Optional[str] = None,
         metric: "Optional[MetricName]" = None,
@@ -659,6 +661,11 @@ class Model(Owner):
             Labelled records to compare the models on, as for `tare.compare`. Default: `data`.
         tpu : bool
             Write a model converted for Cloud TPU, which computes in bfloat16.
+        for_ : {"v5e", "v6e", "tpu7x", …}, optional
+            Write the fastest model within the margin on this Cloud TPU chip, by Google's compiler where it is installed (as
+            `check`), otherwise by the estimate. Default: the smallest one.
+        batch : int, optional
+            Batch size on that chip. Default: 8.
         label, target : str, optional
             As for `tare.compare`.
         metric : str, optional
@@ -692,8 +699,8 @@ class Model(Owner):
             raise UsageError("spec: applies to files (data or eval is in memory)", Status.USAGE)
         chosen = self._signature(signature)
         directory = os.fsdecode(one_path(out))
-        given = {"tpu": tpu, "label": label, "target": target, "metric": metric, "margin": margin, "signature": signature,
-                 "spec": spec, "feedback": feedback, "sequence": sequence, "overwrite": overwrite}  # fmt: skip
+        given = {"tpu": tpu, "for": for_, "batch": batch, "label": label, "target": target, "metric": metric, "margin": margin,
+                 "signature": signature, "spec": spec, "feedback": feedback, "sequence": sequence, "overwrite": overwrite}  # fmt: skip
         reads = self._reads(chosen)
         with ExitStack() as held:
             samples = held.enter_context(as_paths(data, "data", chosen.inputs, target or label, **reads))
@@ -715,6 +722,7 @@ class Model(Owner):
         shape: Union[str, Sequence[str], None] = None,
         signature: Optional[str] = None,
         estimate: bool = False,
+        page: Optional[Path] = None,
     ) -> Report:
         """Compile the model with Google's TPU compiler, which needs no TPU, and report what it costs there.
 
@@ -733,6 +741,8 @@ class Model(Owner):
             Signature to check. Default: ``serving_default``, or the only one.
         estimate : bool
             Use the estimate, also where the compiler is installed.
+        page : path, optional
+            HTML page to write, with the compiler's figures beside the estimate's.
 
         Returns
         -------
@@ -747,7 +757,7 @@ class Model(Owner):
         (None, True)
         """
         self._signature(signature)
-        given = {"chip": chip, "batch": batch, "shape": shape, "signature": signature, "estimate": estimate}
+        given = {"chip": chip, "batch": batch, "shape": shape, "signature": signature, "estimate": estimate, "page": page}
         with self._context.lock:
             return Report(json.loads(_native.model_check(self._handle, option_text(given))))
 

@@ -138,6 +138,7 @@ class CompareOptions(_Layers, _Target, _Feedback, total=False):
     sensitivity_limit: int
     chip: Chip
     chip_batch: int
+    compile: bool
 
 
 class CalibrateOptions(_Feedback, total=False):

@@ -46,7 +46,15 @@ check = json.load(open("json"))
 assert check["compiler"] == "fake 1" and check["chip"] == "v5e" and check["batch"] == 8 and check["estimated_because"] is None, check
 assert part["cycles"] == 12345 and part["memory"]["code"] == 1e6 and part["error"] is None and part["estimated_seconds"] > 0, part
 assert [op["node"] for op in part["ops"]] == ["stem", "a/PartitionedCall"] and part["ops"][0]["products"] == "s8 x s8 -> s32", part
+assert abs(part["seconds"] - 12345 / 1.5e9) < 1e-12 and {"stem_conv", "logits"} <= {op["node"] for op in part["estimated_ops"]}, part
 PY
+
+# The page and the file have the compiler's figures and the estimate's, of both models.
+"$tare" check converted --with "$model" --chip v6e --report page.html >/dev/null || fail "check --report: $?"
+grep -qF 'compiles for a Cloud TPU v6e with fake 1' page.html && grep -qF '12345' page.html && grep -qF 'block5_<wbr/>pointwise' page.html && grep -qF 'est. µs' page.html && grep -qF 'converted takes 1.00 times the cycles' page.html || fail "check --report: $(head -c 3000 page.html)"
+"$tare" check converted --report both.json >/dev/null || fail "check --report FILE.json: $?"
+cmp -s json both.json || fail "check --report FILE.json: $(diff json both.json)"
+expect 2 "unknown format" "$tare" check converted --report page.txt
 
 # Keras exports two signatures, serve and serving_default, each with a call of its own: the one that is asked for is compiled.
 cp -r "$model" two
@@ -94,6 +102,8 @@ expect 1 "the TPU compiler rejects" "$tare" convert "$model" not_written --check
 [ -e not_written ] && fail "convert --check: a rejected model is written"
 "$tare" check "$model" 2>/dev/null >out
 grep -qF 'does not compile: Unsupported: stem' out || fail "a rejected program: $(cat out)"
+"$tare" check "$model" --report page.html >/dev/null 2>&1
+grep -qF 'does not compile: Unsupported: stem' page.html || fail "a rejected program: $(head -c 3000 page.html)"
 compiler 'no JSON'
 expect 1 "line 1 is not a JSON object" "$tare" check "$model"
 printf '#!/bin/sh\n' >compiler

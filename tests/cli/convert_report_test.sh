@@ -46,6 +46,12 @@ same "$work/file" "$work/percentile" && fail "percentile gives the model of min_
 grep -q 'float64\|becomes an integer' "$work/err" && fail "dynamic: $(cat "$work/err")"
 grep -q '"op": "Relu"' "$work/dynamic.json" && fail "dynamic: activations stay float32"
 
+# Batches of int8 convolutions are rounded up to 32 rows by the compiler: other sizes are named, of a float model not.
+advice() { "$tare" convert --overwrite --input_model_dir="$model" --output_model_dir="$work/advised" --converter_options_string="$1" "${@:2}" 2>&1 | grep -F 'rounds the batch of a convolution of 8 bits up to 32 rows'; }
+advice "$place$batch$(quantize '')" --calibration "$work/glyphs.calib" | grep -F 'the model has 6: batches of 2, 4, 8 take as long there as the next multiple of 32' >/dev/null || fail "no advice on batches: $(advice "$place$batch$(quantize '')" --calibration "$work/glyphs.calib")"
+[ -z "$(advice "$place$batch")" ] || fail "advice on the batches of a float model"
+[ -z "$(advice "$place${batch//8/32} $(quantize '')" --calibration "$work/glyphs.calib" | grep -F '32,')" ] || fail "32 is a multiple of 32"
+
 # Tags: servers with TPUs look for serve and tpu. What has no part on the TPU keeps its own, and so does a converted model.
 tags() { "$tare" inspect "$1" 2>/dev/null | sed -n 's/^  tags *//p'; }
 expect_tags() { # OUT EXPECTED OPTIONS FLAGS...

@@ -92,6 +92,24 @@ assert len(fastest) == 1 and fastest[0]["quantized_ops"] == int(sys.argv[1]), ro
 PY
 "$tare" compare "$model" --calibration calib --eval "$glyphs/eval.tfrecord.gz" --limit 50 --methods static --chip v2 --quiet >printed 2>&1 && grep -q fastest printed && fail "a chip without integer units: $(cat printed)"
 
+# compare --compile: cycles are the compiler's, and the fastest model within the margin is recommended, not the smallest. auto --for
+# builds it; where none is faster than float, nothing is written, and a model that the compiler rejects is not chosen.
+export TARE_TPU_COMPILER=$work/compiler
+choose() { rm -rf out out.*; "$tare" auto "$model" out --data "$glyphs/calibration.tfrecord.gz" --eval "$glyphs/eval.tfrecord.gz" --for v6e --batch 32 >printed 2>&1; }
+compiler "$(says 100)" "$(says 70)" "$(says 110)" "$(says 90)"
+choose || fail "auto --for: $(cat printed)"
+grep -qE '^static min_max ← .* 70$' printed && grep -qF 'Recommended: static min_max, the fastest of 2 models' printed || fail "auto --for: $(cat printed)"
+grep -qF '1.43 times as fast on a Cloud TPU v6e in batches of 32 (70 cycles, float 100, by fake 1)' printed && grep -qF 'step: tare compare' printed || fail "auto --for: $(cat printed)"
+grep -qF -- '--chip v6e --chip-batch 32 --compile' printed && grep -qF 'as fake 1 compiles the model' out.html && [ -e out/saved_model.pb ] || fail "auto --for: $(cat printed)"
+compiler "$(says 100)" "$(says 130)" "$(says 120)" '{"ok": false, "compiler": "fake 1", "error": "too large"}'
+choose && fail "auto --for: a slower model is written"
+grep -qF 'each smaller one within the margin is slower than float on a Cloud TPU v6e in batches of 32, by fake 1' printed && [ ! -e out ] || fail "auto --for, slower: $(cat printed)"
+grep -qF -- '--compile: a model has no cycles: too large' printed || fail "a rejected model: $(cat printed)"
+export TARE_TPU_COMPILER=$work/none
+choose
+grep -qF -- '--compile: estimated: the command of TARE_TPU_COMPILER does not exist' printed || fail "auto --for without a compiler: $(cat printed)"
+expect 2 "--batch" "$tare" auto "$model" out --data "$glyphs/calibration.tfrecord.gz" --batch 32
+
 expect 2 "--batch" "$tare" quantize "$model" out --calibration calib --batch 32 --overwrite
 expect 2 "v9" "$tare" quantize "$model" out --calibration calib --for v9 --overwrite
 [ -z "$(ls tmp)" ] || fail "left behind: $(ls tmp)"

@@ -107,3 +107,8 @@ double tare_tpu_work_seconds(const struct tare_tpu_work_amounts *work, int chip,
     sum /= fitted->clock;
     return bytes > fitted->vector / 2 ? fmax(sum, moving) : sum;
 }
+
+double tare_tpu_chip_clock(int chip) {
+    const struct tare_tpu_fitted *fitted = fitted_of(tare_tpu_chips[chip].name);
+    return strcmp(fitted->chip, tare_tpu_chips[chip].name) == 0 ? fitted->clock : NAN;
+}

@@ -46,4 +46,7 @@ double tare_tpu_tiles(const struct tare_shape *shape);
 /* `bytes` are those that the group reads and writes: too many for the vector unit's memory, they are moved. */
 double tare_tpu_work_seconds(const struct tare_tpu_work_amounts *work, int chip, double bytes);
 
+/* Cycles a second of a chip that the compiler knows; NaN: it was not asked about it. */
+double tare_tpu_chip_clock(int chip);
+
 #endif

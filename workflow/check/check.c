@@ -75,13 +75,13 @@ struct op_list {
 static void add_op(void *arg, const struct tare_node *first, const struct tare_fused_cost *group) {
     struct op_list *list = arg;
     struct tare_check_part *part = list->part;
-    struct tare_check_op *ops = tare_arena_append(list->arena, part->ops, part->n_ops, sizeof *ops);
+    struct tare_check_op *ops = tare_arena_append(list->arena, part->estimated_ops, part->n_estimated_ops, sizeof *ops);
     const char *node = tare_arena_strdup(list->arena, tare_inlined_name(first->name));
     const char *op = tare_arena_strdup(list->arena, first->op);
     list->failed |= !ops || !node || !op;
     if (list->failed) return;
-    part->ops = ops;
-    ops[part->n_ops++] = (struct tare_check_op){
+    part->estimated_ops = ops;
+    ops[part->n_estimated_ops++] = (struct tare_check_op){
         .node = node, .op = op, .products = "", .cycles = NAN, .seconds = group->seconds[list->chip]
     };
 }
@@ -93,8 +93,8 @@ static int by_cost(const void *a, const void *b) {
     return strcmp(x->node ? x->node : "", y->node ? y->node : "");
 }
 
-static void sort_ops(struct tare_check_part *part) {
-    if (part->n_ops) qsort(part->ops, part->n_ops, sizeof *part->ops, by_cost);
+static void sort_ops(struct tare_check_op *ops, size_t count) {
+    if (count) qsort(ops, count, sizeof *ops, by_cost);
 }
 
 /* The computation number `number` by the estimate. *found is false if there are fewer. */
@@ -129,7 +129,7 @@ static tare_status estimate_part(bool *found, struct check *c, size_t number) {
         if (status == TARE_OK) part->seconds = cost.seconds[request->chip];
         if (status == TARE_OK) part->integer_macs = cost.integer_macs;
         if (status == TARE_OK) part->float8_macs = cost.float8_macs;
-        sort_ops(part);
+        sort_ops(part->estimated_ops, part->n_estimated_ops);
     }
     tare_arena_free(&scratch);
     tare_model_free(model);
@@ -181,7 +181,6 @@ static const char *join(struct tare_arena *arena, json_t *texts) {
 static tare_status read_ops(struct tare_check_part *part, struct tare_arena *arena, json_t *ops) {
     const size_t count = json_array_size(ops);
     part->ops = TARE_NEW_ARRAY(arena, struct tare_check_op, count + 1);
-    part->n_ops = 0;
     if (!part->ops) return TARE_NO_MEMORY;
     for (size_t i = 0; i < count; i++) {
         json_t *object = json_array_get(ops, i);
@@ -194,7 +193,7 @@ static tare_status read_ops(struct tare_check_part *part, struct tare_arena *are
                                       .seconds = NAN };
         if (!op->op || !op->products) return TARE_NO_MEMORY;
     }
-    sort_ops(part);
+    sort_ops(part->ops, part->n_ops);
     return TARE_OK;
 }
 

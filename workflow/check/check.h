@@ -21,7 +21,7 @@ extern const struct tare_option tare_check_rows[];
 struct tare_check_op {
     const char *node;          /* of the model; NULL: the compiler's own, such as a copy of an argument */
     const char *op, *products; /* "fusion"; "s8 x s8 -> s32", "" without a matrix product */
-    double cycles, seconds;    /* by the compiler, or by the estimate; of all iterations */
+    double cycles, seconds;    /* by the compiler, or by the estimate (NaN: the other one); of all iterations */
 };
 
 /* One computation on the TPU. */
@@ -32,8 +32,10 @@ struct tare_check_part {
     double seconds;                   /* estimated */
     double integer_macs, float8_macs; /* products of 8 or 4 bit integers, of eight-bit floats; 0 if not known */
     double code, arguments, results, temporary; /* bytes, by the compiler; NaN: only estimated */
-    struct tare_check_op *ops;                  /* the dearest first */
+    struct tare_check_op *ops;                  /* the compiler's, the dearest first; empty: only estimated */
     size_t n_ops;
+    struct tare_check_op *estimated_ops; /* those of the estimate, likewise; always there */
+    size_t n_estimated_ops;
     const char **products; /* kinds of matrix products, with their numbers: "9 s8 x s8 -> s32" */
     size_t n_products;
 };

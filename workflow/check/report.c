@@ -4,6 +4,7 @@
 #include "base/strbuf.h"
 #include "base/text_table.h"
 #include "eval/report/json_text.h"
+#include "tpu/cost/schedule.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ double tare_check_cycles(const struct tare_check *check) {
     return sum;
 }
 
-static double seconds_of(const struct tare_check *check) {
+double tare_check_seconds(const struct tare_check *check) {
     double sum = 0;
     for (size_t i = 0; i < check->n_parts; i++)
         sum += check->parts[i].seconds;
@@ -67,15 +68,17 @@ static void put_ops(struct tare_strbuf *out, const struct tare_check_part *part,
     struct tare_text_table *table = tare_text_table_new(columns);
     const bool compiled = !isnan(part->cycles);
     const double total = compiled ? part->cycles : part->seconds;
-    for (size_t i = 0; i < part->n_ops && i < top; i++) {
-        const struct tare_check_op *op = &part->ops[i];
-        struct tare_strbuf count = { 0 };
+    const struct tare_check_op *ops = compiled ? part->ops : part->estimated_ops;
+    const size_t count = compiled ? part->n_ops : part->n_estimated_ops;
+    for (size_t i = 0; i < count && i < top; i++) {
+        const struct tare_check_op *op = &ops[i];
+        struct tare_strbuf cycles = { 0 };
         tare_text_table_row(table);
         tare_text_table_cell(table, "%s", op->node ? op->node : "(the compiler's)");
         tare_text_table_cell(table, "%s", op->op);
         if (compiled) {
-            put_count(&count, op->cycles);
-            tare_text_table_cell(table, "%s", tare_strbuf_text(&count));
+            put_count(&cycles, op->cycles);
+            tare_text_table_cell(table, "%s", tare_strbuf_text(&cycles));
         } else {
             tare_text_table_skip(table);
         }
@@ -84,9 +87,9 @@ static void put_ops(struct tare_strbuf *out, const struct tare_check_part *part,
             tare_text_table_cell(table, "%s", op->products);
         else
             tare_text_table_skip(table);
-        tare_strbuf_free(&count);
+        tare_strbuf_free(&cycles);
     }
-    if (top && part->n_ops) tare_text_table_print(out, table);
+    if (top && count) tare_text_table_print(out, table);
     tare_text_table_free(table);
 }
 
@@ -107,7 +110,7 @@ void tare_check_put(struct tare_strbuf *out, const struct tare_check *check, con
 void tare_check_put_ratio(struct tare_strbuf *out, const struct tare_check *check, const char *model,
                           const struct tare_check *other, const char *with) {
     const double cycles = tare_check_cycles(check) / tare_check_cycles(other);
-    const double seconds = seconds_of(check) / seconds_of(other);
+    const double seconds = tare_check_seconds(check) / tare_check_seconds(other);
     if (isfinite(cycles))
         tare_strbuf_printf(out, "%s takes %.2f times the cycles of %s\n", model, cycles, with);
     else if (isfinite(seconds))
@@ -116,32 +119,39 @@ void tare_check_put_ratio(struct tare_strbuf *out, const struct tare_check *chec
 
 /* ---- JSON ---- */
 
-static json_t *part_json(const struct tare_check_part *part) {
-    json_t *object = json_object(), *ops = json_array(), *products = json_array();
+static json_t *ops_json(const struct tare_check_op *ops, size_t count) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, json_pack("{s:o, s:o, s:o, s:o, s:o}", "node", tare_json_text(ops[i].node), "op",
+                                               tare_json_text(ops[i].op), "products", tare_json_text(ops[i].products),
+                                               "cycles", tare_json_number(ops[i].cycles), "seconds",
+                                               tare_json_number(ops[i].seconds)));
+    return array;
+}
+
+static json_t *part_json(const struct tare_check_part *part, double clock) {
+    json_t *object = json_object(), *products = json_array();
     for (size_t i = 0; i < part->n_products; i++)
         json_array_append_new(products, tare_json_text(part->products[i]));
-    for (size_t i = 0; i < part->n_ops; i++)
-        json_array_append_new(
-            ops, json_pack("{s:o, s:o, s:o, s:o, s:o}", "node", tare_json_text(part->ops[i].node), "op",
-                           tare_json_text(part->ops[i].op), "products", tare_json_text(part->ops[i].products), "cycles",
-                           tare_json_number(part->ops[i].cycles), "seconds", tare_json_number(part->ops[i].seconds)));
     json_object_set_new(object, "function", tare_json_text(part->function));
     json_object_set_new(object, "error", tare_json_text(part->error));
     json_object_set_new(object, "cycles", tare_json_number(part->cycles));
+    json_object_set_new(object, "seconds", tare_json_number(part->cycles / clock));
     json_object_set_new(object, "estimated_seconds", tare_json_number(part->seconds));
     json_object_set_new(object, "products", products);
     json_object_set_new(object, "memory",
                         json_pack("{s:o, s:o, s:o, s:o}", "code", tare_json_number(part->code), "arguments",
                                   tare_json_number(part->arguments), "results", tare_json_number(part->results),
                                   "temporary", tare_json_number(part->temporary)));
-    json_object_set_new(object, "ops", ops);
+    json_object_set_new(object, "ops", ops_json(part->ops, part->n_ops));
+    json_object_set_new(object, "estimated_ops", ops_json(part->estimated_ops, part->n_estimated_ops));
     return object;
 }
 
 json_t *tare_check_json(const struct tare_check *check, const char *model, const struct tare_check_request *request) {
     json_t *parts = json_array();
     for (size_t i = 0; i < check->n_parts; i++)
-        json_array_append_new(parts, part_json(&check->parts[i]));
+        json_array_append_new(parts, part_json(&check->parts[i], tare_tpu_chip_clock(request->chip)));
     return json_pack("{s:o, s:s, s:I, s:o, s:o, s:o}", "model", tare_json_text(model), "chip",
                      tare_tpu_chip_names[request->chip], "batch", (json_int_t)request->batch, "compiler",
                      tare_json_text(check->compiler), "estimated_because", tare_json_text(check->why), "computations",

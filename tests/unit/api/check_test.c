@@ -44,6 +44,14 @@ static void report__is_the_compilers(void **state) {
     assert_non_null(strstr(json, "\"cycles\": 123"));
     assert_non_null(strstr(json, "\"batch\": 32"));
     assert_non_null(strstr(checked("estimate"), "\"compiler\": null"));
+    char options[256], text[1 << 16];
+    snprintf(options, sizeof options, "chip=v6e page=%s", temp_path("page.html"));
+    checked(options);
+    file = fopen(temp_path("page.html"), "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    assert_non_null(strstr(text, "compiles for a Cloud TPU v6e with fake v6e"));
 }
 
 static void without_compiler__is_the_estimate(void **state) {

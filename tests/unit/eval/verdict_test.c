@@ -317,6 +317,47 @@ static void fastest_model__is_named_beside_the_smallest(void **state) {
     tare_strbuf_free(&text);
 }
 
+/* By the compiler's cycles where there are any: not the smallest, and none that is slower than float. */
+static void comparison_by_time__recommends_the_fastest(void **state) {
+    (void)state;
+    open_fixture(3);
+    for (size_t r = 0; r < 4; r++)
+        label(r, 5000, 4500, r ? 3 : 0, r ? 4 : 0);
+    f.c.by_time = true;
+    f.c.compiler = "libtpu 1";
+    f.c.chip_batch = 32;
+    f.rows[0].tpu_seconds = 1e-6;
+    cost(1, 60, 0.5);
+    cost(2, 50, 0.7);
+    cost(3, 30, 1.2);
+    expect_row(1);
+    for (size_t r = 0; r < 4; r++)
+        f.rows[r].tpu_cycles = (double[]){ 1000, 900, 800, 1300 }[r];
+    expect_row(2);
+    expect_part(", the fastest of 2 models");
+    expect_part("1.25 times as fast on a Cloud TPU v2 in batches of 32 (800 cycles, float 1000, by libtpu 1)");
+    f.rows[3].tpu_cycles = 803; /* about as fast, and smaller */
+    expect_row(3);
+}
+
+static void models_slower_than_float__are_not_recommended_by_time(void **state) {
+    (void)state;
+    open_fixture(2);
+    for (size_t r = 0; r < 3; r++)
+        label(r, 5000, 4500, r ? 3 : 0, r ? 4 : 0);
+    f.c.by_time = true;
+    f.rows[0].tpu_seconds = 1e-6;
+    cost(1, 60, 0.95); /* an estimate that may be wrong */
+    cost(2, 50, 1.2);
+    f.rows[1].quantized = f.rows[2].quantized = 3;
+    expect_row(0);
+    expect_part("No model is recommended: each smaller one within the margin is slower than float on "
+                "a Cloud TPU v2 in batches of 1, by the estimate");
+    f.rows[1].quantized = 0; /* float, with smaller weights */
+    f.rows[1].tpu_seconds = 1e-6;
+    expect_row(1);
+}
+
 static void weights_of_convolutions__are_smaller_on_disk_only(void **state) {
     (void)state;
     open_fixture(1);
@@ -553,6 +594,8 @@ int main(void) {
         cmocka_unit_test(dominated_model__is_not_recommended),
         cmocka_unit_test(slower_model__is_recommended_for_its_size_only),
         cmocka_unit_test(fastest_model__is_named_beside_the_smallest),
+        cmocka_unit_test(comparison_by_time__recommends_the_fastest),
+        cmocka_unit_test(models_slower_than_float__are_not_recommended_by_time),
         cmocka_unit_test(weights_of_convolutions__are_smaller_on_disk_only),
         cmocka_unit_test(companion__shows_what_bfloat16_costs),
         cmocka_unit_test(each_worse__is_said),

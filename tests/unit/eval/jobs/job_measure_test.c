@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
-static const struct tare_job_limits none = { -1, -HUGE_VAL, -1, -1, -1 };
+static const struct tare_job_limits none = {
+    .max_drop = -1, .min_sqnr_db = -HUGE_VAL, .max_size_bytes = -1, .max_mae = -1, .margin = -1, .max_time = -1
+};
 
 static void assert_reason(const struct tare_job_result *result, const struct tare_job_limits *limits,
                           const char *expected) {

@@ -1,0 +1,14 @@
+/* What Google's compiler says of the models of a comparison (compare --compile). */
+#ifndef TARE_WORKFLOW_CHECK_COMPILED_ROW_H
+#define TARE_WORKFLOW_CHECK_COMPILED_ROW_H
+
+#include "eval/comparison.h"
+#include "graph/model.h"
+
+/* Sets the row's cycles on the comparison's chip and batch, with the model converted as tare convert does by default.
+ * Where the compiler is not there, or the model cannot be converted or compiled, they stay unknown and the comparison
+ * gets the reason. `signature`: a key; NULL: serving_default, or the only one. The model is not changed. */
+tare_status tare_check_compile_row(struct tare_comparison_row *row, struct tare_comparison *comparison,
+                                   const struct tare_graph_model *model, const char *signature) TARE_WARN_UNUSED;
+
+#endif
