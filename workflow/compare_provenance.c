@@ -78,8 +78,8 @@ tare_status tare_workflow_compare_describe(struct tare_compare_job *c, double se
     char text[32] = "";
     if (gmtime_r(&now, &date)) strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &date);
     TARE_TRY(add_line(c, "made",
-                      tare_arena_printf(arena, "%s by tare %s in %.1f s on %d threads", text, TARE_VERSION, seconds,
-                                        c->evaluation.threads)));
+                      tare_arena_printf(arena, "%s by tare %s in %.1f s on %d thread%s", text, TARE_VERSION, seconds,
+                                        c->evaluation.threads, c->evaluation.threads == 1 ? "" : "s")));
     TARE_TRY(add_line(c, "model", c->task->model));
     TARE_TRY(add_folder_hash(c, "hash of its files", c->task->model));
     TARE_TRY(describe_data(c));

@@ -386,3 +386,9 @@ void tare_comparison_csv(struct tare_strbuf *out, const struct tare_comparison *
         for (size_t i = 0; i < c->n_outputs; i++)
             csv_row(out, &(struct tare_comparison_cell){ c, &c->rows[r], &c->rows[r].outputs[i] });
 }
+
+void tare_comparison_put_skipped(struct tare_strbuf *out, const struct tare_comparison_skipped *skipped) {
+    tare_strbuf_puts(out, skipped->method);
+    if (skipped->algorithm) tare_strbuf_printf(out, " %s", skipped->algorithm);
+    if (skipped->granularity) tare_strbuf_printf(out, " %s", skipped->granularity);
+}

@@ -49,6 +49,8 @@ const char *tare_comparison_json_key(const struct tare_comparison_column *column
 /* Appends one of the tables, with a row a model, at one output. */
 void tare_comparison_put(struct tare_strbuf *out, enum tare_report_form form, const struct tare_comparison *comparison,
                          unsigned table, size_t output);
+/* Appends the name of a combination that was not measured: its method, algorithm and granularity. */
+void tare_comparison_put_skipped(struct tare_strbuf *out, const struct tare_comparison_skipped *skipped);
 /* Sets the figures of a group in a JSON object. */
 void tare_comparison_set(json_t *object, const struct tare_comparison_cell *cell, unsigned group);
 

@@ -413,8 +413,6 @@ static void leakage(struct tare_strbuf *out, const struct tare_comparison *c) {
 static void skipped(struct tare_strbuf *out, const struct tare_comparison *c) {
     static const struct tare_page_column columns[] = {
         { .heading = "model", .left = true, .wraps = true },
-        { .heading = "algorithm", .left = true },
-        { .heading = "weights", .left = true },
         { .heading = "reason", .left = true, .wraps = true },
         { 0 },
     };
@@ -423,11 +421,14 @@ static void skipped(struct tare_strbuf *out, const struct tare_comparison *c) {
     tare_page_heading(out, "Not measured");
     tare_page_table_begin(&table, out, columns);
     for (size_t i = 0; i < c->n_skipped; i++) {
+        const struct tare_comparison_skipped *s = &c->skipped[i];
+        struct tare_strbuf name = { 0 };
+        tare_comparison_put_skipped(&name, s);
         tare_page_table_row(&table);
-        text_cell(&table, c->skipped[i].method);
-        text_cell(&table, c->skipped[i].algorithm);
-        text_cell(&table, c->skipped[i].granularity);
-        text_cell(&table, c->skipped[i].reason);
+        tare_page_table_cell(&table, "%s", tare_strbuf_text(&name));
+        tare_page_table_cell(&table, "%s", s->reason);
+        out->failed |= name.failed;
+        tare_strbuf_free(&name);
     }
     tare_page_table_end(&table);
 }

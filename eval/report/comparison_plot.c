@@ -104,6 +104,7 @@ static void frame(struct drawing *d) {
     d->logarithmic = cheapest > 0 && dearest > WIDE_COSTS * cheapest;
     plot->x_high = at_cost(d, 1.08 * dearest);
     if (d->logarithmic) plot->x_low = at_cost(d, cheapest / 1.5);
+    if (d->measure->kind == TARE_MEASURE_SQNR && plot->y_low == MOST_DB) plot->y_low = 0; /* all are exact */
     margin = 0.06 * (plot->y_high - plot->y_low);
     if (!(margin > 0)) margin = fmax(0.01 * fabs(plot->y_high), 1e-9);
     plot->y_low -= margin;

@@ -37,9 +37,8 @@ static void put_skipped(struct tare_strbuf *out, const struct tare_comparison *c
     for (size_t i = 0; i < c->n_skipped; i++) {
         const struct tare_comparison_skipped *s = &c->skipped[i];
         struct tare_strbuf line = { 0 };
-        tare_strbuf_printf(&line, "%s%s%s%s%s: %s", s->method, s->algorithm ? " " : "",
-                           s->algorithm ? s->algorithm : "", s->granularity ? " " : "",
-                           s->granularity ? s->granularity : "", s->reason);
+        tare_comparison_put_skipped(&line, s);
+        tare_strbuf_printf(&line, ": %s", s->reason);
         put_wrapped(out, c, tare_strbuf_text(&line), 4);
         out->failed |= line.failed;
         tare_strbuf_free(&line);

@@ -131,7 +131,8 @@ static void put_name(struct tare_strbuf *out, const struct tare_network_unit *un
                          : unit->kind == TARE_NETWORK_OUTPUT ? "output "
                                                              : "";
     tare_strbuf_printf(out, "<span class=\"name\" style=\"padding-left:%dpx\">", 16 * unit->depth);
-    tare_page_printf(out, "%s%s", prefix, unit->node);
+    tare_strbuf_puts(out, prefix);
+    tare_page_name(out, unit->node);
     tare_page_element(out, "span", "soft", " %s", unit->op);
     for (size_t i = 0; i < unit->n_followed; i++)
         tare_page_element(out, "span", "soft", " %s%s", i ? "" : "+ ", unit->followed[i]);

@@ -344,7 +344,6 @@ static void end_cell(struct tare_page_table *table) {
     tare_strbuf_printf(table->out, "</%s>", table->cell);
 }
 
-/* Allows line breaks after slashes and underscores, as in paths and node names. */
 static void put_breakable(struct tare_strbuf *out, const struct tare_strbuf *escaped) {
     for (size_t i = 0; i < escaped->size; i++) {
         tare_strbuf_putc(out, escaped->data[i]);
@@ -352,6 +351,13 @@ static void put_breakable(struct tare_strbuf *out, const struct tare_strbuf *esc
             tare_strbuf_puts(out, "<wbr/>");
     }
     out->failed = out->failed || escaped->failed;
+}
+
+void tare_page_name(struct tare_strbuf *out, const char *name) {
+    struct tare_strbuf escaped = { 0 };
+    tare_page_text(&escaped, name);
+    put_breakable(out, &escaped);
+    tare_strbuf_free(&escaped);
 }
 
 void tare_page_table_cell(struct tare_page_table *table, const char *format, ...) {

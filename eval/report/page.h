@@ -29,6 +29,8 @@ void tare_page_id(struct tare_strbuf *out, const char *text);
 /* Text with < > & " ' as entities. */
 void tare_page_text(struct tare_strbuf *out, const char *text);
 void tare_page_printf(struct tare_strbuf *out, const char *format, ...) TARE_PRINTF(2, 3);
+/* The text of a path or the name of a node, which may be broken after slashes and underscores. */
+void tare_page_name(struct tare_strbuf *out, const char *name);
 /* An element with escaped text: <h2>…</h2>, <p class="soft">…</p>. `style_class` may be NULL. */
 void tare_page_element(struct tare_strbuf *out, const char *element, const char *style_class, const char *format, ...)
     TARE_PRINTF(4, 5);

@@ -14,8 +14,8 @@ static void figure_cells(struct tare_report_table *table, const struct tare_sens
 void tare_sensitivity_layers(struct tare_strbuf *out, enum tare_report_form form, const struct tare_sensitivity *s,
                              size_t width) {
     static const struct tare_report_column columns[] = {
-        { .heading = "", .only = TARE_IN_PAGE },
         { .heading = "layer", .left = true, .wraps = true },
+        { .heading = "rank", .only = TARE_IN_PAGE },
         { .heading = "op", .left = true },
         { .heading = "weights" },
         { .heading = "alone dB", .left = true, .help = "SQNR of the worst output with only this layer quantized" },
@@ -31,8 +31,8 @@ void tare_sensitivity_layers(struct tare_strbuf *out, enum tare_report_form form
     for (size_t i = 0; i < s->count; i++) {
         const struct tare_sensitive_layer *layer = &s->layers[i];
         tare_report_table_row(table);
-        tare_report_table_cell(table, "%zu", i + 1);
         tare_report_table_text(table, layer->node);
+        tare_report_table_cell(table, "%zu", i + 1);
         tare_report_table_text(table, layer->op);
         tare_report_table_cell(table, "%lld", (long long)layer->weight_elements);
         tare_report_table_db_bar(table, layer->alone.sqnr_db);

@@ -68,7 +68,7 @@ frame() { # NAME WIDTH FILE
     echo '<pre id="all"></pre><script>addEventListener("load", () => {'
     echo 'document.getElementById("all").textContent = [...document.querySelectorAll("iframe")].map(f => f.id + " " + parseInt(f.style.width) + " " + f.contentDocument.title).join("\n") + "\n" })</script>'
 } >"$work/frames.html"
-timeout 120 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" --window-size=1700,900 --dump-dom \
+timeout 600 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" --window-size=1700,900 --dump-dom \
     "file://$work/frames.html" 2>/dev/null | grep -oE '[a-z_]+-(screen|paper) [0-9]+ [^<]*$|[a-z_]+-(screen|paper) [0-9]+ measured[^<]*' >"$work/widths"
 measured=0
 while read -r page width word inner _ whole _ over; do
@@ -132,7 +132,7 @@ JS
 { cat "$work/comparison.html"; echo '<script>'; cat "$work/use.js"; echo '</script>'; } >"$work/used.html"
 # :focus applies to the active window only. A slow machine may activate it after the script, which is then repeated.
 for _ in 1 2 3 4 5 6; do
-    used=$(timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" --dump-dom "file://$work/used.html" 2>/dev/null |
+    used=$(timeout 300 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" --dump-dom "file://$work/used.html" 2>/dev/null |
         grep -oE '<title>used [^<]*')
     [[ $used = *'(inactive window)' ]] || break
 done
