@@ -13,6 +13,9 @@ tare_status tare_export_function(Tensorflow__FunctionDef **out, struct tare_aren
 /* Removes names of what the passes removed, and names by which the runtime would take a changed function for another:
  * before the messages are made. */
 tare_status tare_export_drop_references(struct tare_graph_model *model);
+/* Adds to the functions of `library`, which are those of the model, what loading needs to know of variables. */
+tare_status tare_export_handles(const Tensorflow__FunctionDefLibrary *library, struct tare_arena *arena,
+                                const struct tare_graph_model *model);
 /* Main graph and every function; versions and debug info are kept from `origin` (NULL: none). */
 tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena *arena,
                                   const struct tare_graph_model *model, const Tensorflow__GraphDef *origin);

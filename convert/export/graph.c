@@ -388,5 +388,5 @@ tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena 
                                    "function %s", model->functions[i]->name));
     library->n_function = model->n_functions;
     *out = def;
-    return TARE_OK;
+    return tare_export_handles(library, arena, model);
 }
