@@ -276,3 +276,22 @@ const char *tare_path_last(size_t *size, const char *path) {
     *size = end - start;
     return path + start;
 }
+
+static int open_unnamed_in(const char *folder) {
+    char path[4096];
+    int fd;
+    if (snprintf(path, sizeof path, "%s/tare-XXXXXX", folder) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0) unlink(path);
+    return fd;
+}
+
+int tare_file_open_unnamed(void) {
+    const char *folder = getenv("TMPDIR");
+    if (folder && *folder) return open_unnamed_in(folder);
+    const int fd = open_unnamed_in("/var/tmp");
+    return fd >= 0 ? fd : open_unnamed_in("/tmp");
+}

@@ -108,4 +108,8 @@ tare_status tare_file_error(const char *what, const char *path);
 /* The last part of a path without trailing slashes; its length in *size. "a/b/" has "b", "/" has "/". */
 const char *tare_path_last(size_t *size, const char *path);
 
+/* A new unlinked file in $TMPDIR, else in /var/tmp, or in /tmp where that fails; -1 with errno set if none can be
+ * created. */
+int tare_file_open_unnamed(void);
+
 #endif

@@ -1,45 +1,43 @@
-/* Decoded records in memory. A decoded sample may keep the bytes that it was decoded from, so the store copies its
- * tensors; runs receive views that share them. */
+/* Decoded records in temporary files. A decoded sample may keep the bytes that it was decoded from, so the store copies
+ * its tensors; runs receive views of them. */
 #include "eval/record_store.h"
 #include "base/alloc.h"
+#include "eval/series.h"
 
 #include <string.h>
 
+enum { RECORDS_IN_MEMORY = 4096 }; /* of the list of records, while it is read */
+
 /* ---- filling ---- */
 
-/* Of the heap for each tensor: its buffer and what alignment adds to its elements; the block of its strings. */
-enum { HEAP_OF_TENSOR = 256, HEAP_OF_STRINGS = 256 };
-
-static size_t bytes_of(const struct tare_tensor *value) {
-    const struct tare_str *strings = value->data;
-    size_t bytes = HEAP_OF_TENSOR + tare_tensor_bytes(value) + (value->dtype == TARE_DT_STRING ? HEAP_OF_STRINGS : 0);
-    if (value->dtype == TARE_DT_STRING)
-        for (int64_t i = 0; i < (value->splat ? 1 : value->elements); i++)
-            bytes += strings[i].size;
-    return bytes;
+static bool same_keys(const struct tare_stored_record *record, const struct tare_sample *sample) {
+    if (record->n_values != sample->count) return false;
+    for (size_t i = 0; i < sample->count; i++)
+        if (strcmp(record->keys[i], sample->keys[i]) != 0) return false;
+    return true;
 }
 
-static tare_status copy_sample(struct tare_sample *out, struct tare_record_store *store,
-                               const struct tare_sample *sample) {
-    *out = (struct tare_sample){ 0 };
-    out->keys = TARE_NEW_ARRAY(&store->arena, const char *, sample->count + 1);
-    out->values = TARE_NEW_ARRAY(&store->arena, struct tare_tensor, sample->count + 1);
-    if (!out->keys || !out->values) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < sample->count; i++) {
-        if (!(out->keys[i] = tare_arena_strdup(&store->arena, sample->keys[i]))) return TARE_NO_MEMORY;
-        TARE_TRY(tare_tensor_copy(&out->values[i], &sample->values[i]));
-        out->count++;
-        store->bytes += bytes_of(&sample->values[i]);
-    }
+/* The keys of the last record if they are the same, otherwise a copy. */
+static tare_status keep_keys(const char ***out, struct tare_record_store *store, const struct tare_sample *sample) {
+    const struct tare_stored_record *last = store->count ? &store->records[store->count - 1] : NULL;
+    *out = last ? last->keys : NULL;
+    if (last && same_keys(last, sample)) return TARE_OK;
+    *out = TARE_NEW_ARRAY(&store->arena, const char *, sample->count + 1);
+    if (!*out) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < sample->count; i++)
+        if (!((*out)[i] = tare_arena_strdup(&store->arena, sample->keys[i]))) return TARE_NO_MEMORY;
     return TARE_OK;
 }
 
 static tare_status add(struct tare_record_store *store, const struct tare_sample *sample,
                        const struct tare_record *where) {
-    if (!TARE_GROW(store->records, store->count, store->capacity)) return TARE_NO_MEMORY;
-    struct tare_stored_record *record = &store->records[store->count++];
-    record->where = *where;
-    return copy_sample(&record->sample, store, sample);
+    const char **keys;
+    TARE_TRY(keep_keys(&keys, store, sample));
+    TARE_TRY(TARE_SPILL_GROW(store->records, store->count, store->capacity));
+    store->values.n_outputs = sample->count;
+    TARE_TRY(tare_reference_store_add(&store->values, sample->values));
+    store->records[store->count++] = (struct tare_stored_record){ keys, sample->count, *where };
+    return TARE_OK;
 }
 
 static tare_status copy_names(struct tare_record_store *store, const struct tare_source *source) {
@@ -66,7 +64,7 @@ static tare_status read_all(struct tare_record_store *store, bool *fits, struct 
         status = add(store, &sample, &where);
         tare_sample_reset(&sample);
         TARE_TRY(status);
-        *fits = store->bytes + store->arena.bytes + store->capacity * sizeof *store->records <= most;
+        *fits = store->values.bytes + store->arena.bytes + store->count * sizeof *store->records <= most;
         if (!*fits) return TARE_OK;
     }
     return copy_names(store, reader->source);
@@ -95,9 +93,8 @@ void tare_record_store_fill(struct tare_record_store *store, const struct tare_r
 }
 
 void tare_record_store_free(struct tare_record_store *store) {
-    for (size_t i = 0; i < store->count; i++)
-        tare_sample_reset(&store->records[i].sample);
-    tare_free(store->records);
+    tare_spill_free(store->records, store->capacity, sizeof *store->records);
+    tare_reference_store_free(&store->values);
     tare_arena_free(&store->arena);
     *store = (struct tare_record_store){ 0 };
 }
@@ -127,22 +124,27 @@ tare_status tare_record_reader_open(struct tare_record_reader *out, const struct
     return TARE_OK;
 }
 
-static tare_status view_of(struct tare_sample *out, const struct tare_sample *sample) {
-    *out = (struct tare_sample){ .keys = sample->keys };
-    out->values = TARE_NEW_ARRAY(&out->arena, struct tare_tensor, sample->count + 1);
+static tare_status view_of(struct tare_sample *out, const struct tare_record_store *store, size_t record) {
+    const struct tare_tensor *values = tare_reference_store_get(&store->values, (int64_t)record);
+    const size_t count = store->records[record].n_values;
+    *out = (struct tare_sample){ .keys = store->records[record].keys };
+    out->values = TARE_NEW_ARRAY(&out->arena, struct tare_tensor, count + 1);
     if (!out->values) return TARE_NO_MEMORY;
-    for (; out->count < sample->count; out->count++)
-        tare_tensor_share(&out->values[out->count], &sample->values[out->count]);
+    for (; out->count < count; out->count++)
+        tare_tensor_share(&out->values[out->count], &values[out->count]);
     return TARE_OK;
 }
 
 tare_status tare_record_reader_next(struct tare_sample *out, struct tare_record *where, bool *end,
                                     struct tare_record_reader *reader) {
-    if (!reader->store) return tare_source_next(out, where, end, reader->source, NULL, NULL);
+    const struct tare_record_store *store = reader->store;
+    if (!store) return tare_source_next(out, where, end, reader->source, NULL, NULL);
     *end = reader->next == reader->end;
     if (*end) return TARE_OK;
-    *where = reader->store->records[reader->next].where;
-    return view_of(out, &reader->store->records[reader->next++].sample);
+    if (reader->next % RECORDS_IN_MEMORY == 0)
+        tare_spill_forget(store->records, store->capacity, sizeof *store->records);
+    *where = store->records[reader->next].where;
+    return view_of(out, store, reader->next++);
 }
 
 void tare_record_reader_close(struct tare_record_reader *reader) {

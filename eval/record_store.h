@@ -1,10 +1,11 @@
-/* Records that several models run over: read and decoded once, if they fit into a bound of memory; otherwise each run
- * reads the files again. */
+/* Records that several models run over: read and decoded once, if they fit into a bound, and kept in temporary files
+ * whose pages the process gives back; otherwise each run reads the files again. */
 #ifndef TARE_EVAL_RECORD_STORE_H
 #define TARE_EVAL_RECORD_STORE_H
 
 #include "base/arena.h"
 #include "datasets/source.h"
+#include "eval/reference_store.h"
 #include "eval/runner.h"
 
 enum { TARE_RECORD_STORE_BYTES = 256 << 20 }; /* default bound */
@@ -12,12 +13,14 @@ enum { TARE_RECORD_STORE_BYTES = 256 << 20 }; /* default bound */
 /* Initialise with zeros. */
 struct tare_record_store {
     bool complete;           /* contains all records of the data; false: it is empty */
-    struct tare_arena arena; /* keys and arrays of the samples */
+    struct tare_arena arena; /* keys */
+    struct tare_reference_store values;
     struct tare_stored_record {
-        struct tare_sample sample; /* with its own tensors, and keys and arrays of the store */
+        const char **keys; /* of this record and of those beside it that have the same */
+        size_t n_values;
         struct tare_record where;
-    } * records;
-    size_t count, capacity, bytes;
+    } * records; /* in a temporary file (eval/series.h) */
+    size_t count, capacity;
     char **files; /* for error messages */
     size_t n_files;
 };

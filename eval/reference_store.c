@@ -52,6 +52,7 @@ static tare_status take_room(char **out, struct tare_reference_store *store, siz
     *place_of(last, last->count++) = last->used;
     *out = last->data + last->used;
     last->used += size;
+    store->bytes += size + sizeof(size_t);
     store->count++;
     return TARE_OK;
 }
@@ -128,7 +129,7 @@ static const struct tare_store_chunk *find_chunk(const struct tare_reference_sto
 }
 
 const struct tare_tensor *tare_reference_store_get(const struct tare_reference_store *store, int64_t record) {
-    if (record < 0 || !store->n_outputs || record >= store->count) return NULL;
+    if (record < 0 || record >= store->count) return NULL;
     const struct tare_store_chunk *chunk = find_chunk(store, record);
     if (record == chunk->first) forget(chunk == store->chunks ? &store->chunks[store->n_chunks - 1] : chunk - 1);
     return (const struct tare_tensor *)(const void *)(chunk->data + *place_of(chunk, record - chunk->first));

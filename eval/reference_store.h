@@ -1,5 +1,6 @@
-/* Stores the float model's outputs, which later models are measured against, in mapped temporary files of 16 MiB, or of
- * one record. Of outputs that are read in their order, two files are in memory. */
+/* Stores the tensors of many records, such as the float model's outputs, which later models are measured against, in
+ * mapped temporary files of 16 MiB, or of one record. Of records that are read in their order, two files are in memory.
+ */
 #ifndef TARE_EVAL_REFERENCE_STORE_H
 #define TARE_EVAL_REFERENCE_STORE_H
 
@@ -9,8 +10,9 @@
 
 /* Initialise with zeros. */
 struct tare_reference_store {
-    size_t n_outputs; /* tensors per record; set before the first record is added */
+    size_t n_outputs; /* tensors of the records that are added; constant if has_objects */
     int64_t count;    /* records */
+    size_t bytes;     /* of all records in the files */
     bool has_objects; /* which have references to release */
     struct tare_store_chunk *chunks;
     size_t n_chunks, chunks_capacity;

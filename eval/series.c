@@ -1,11 +1,12 @@
 /* Numbers by example, in memory or in an unnamed file. */
 #include "eval/series.h"
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/format.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,15 +17,23 @@ static bool is_in_file(size_t capacity, size_t element) {
     return capacity * element > MOST_IN_MEMORY;
 }
 
+/* Pages that are given back stay in the shared memory. */
+static tare_status map_memory(void **out, size_t size) {
+    void *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) return TARE_FAIL(TARE_NO_MEMORY, "out of memory (%zu bytes)", size);
+    *out = data;
+    return TARE_OK;
+}
+
 tare_status tare_spill_map(void **out, size_t size) {
-    FILE *file = tmpfile(); /* unnamed; removed with its mapping */
-    void *data = MAP_FAILED;
-    int error = 0;
-    if (!file) return TARE_FAIL(TARE_IO, "cannot create a temporary file of the evaluation");
+    if (size <= TARE_SPILL_LEAST) return map_memory(out, size);
+    const int fd = tare_file_open_unnamed();
+    if (fd < 0)
+        return TARE_FAIL(TARE_IO, "cannot create a temporary file of the evaluation: %s", tare_system_error(errno));
     /* Allocates all blocks now, so that a full disk is an error here and not a signal on writing. */
-    error = posix_fallocate(fileno(file), 0, (off_t)size);
-    if (error == 0) data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
-    fclose(file);
+    const int error = posix_fallocate(fd, 0, (off_t)size);
+    void *data = error == 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    close(fd);
     if (data == MAP_FAILED)
         return TARE_FAIL(TARE_IO, "a temporary file of the evaluation cannot hold %zu bytes: %s", size,
                          error ? tare_system_error(error) : "no memory");

@@ -7,7 +7,10 @@
 
 #include <stddef.h>
 
-/* Writable memory in an unnamed file with room for all of it, of which the process can give back the pages (munmap). */
+enum { TARE_SPILL_LEAST = 1 << 20 }; /* up to here no file: an evaluation of few records needs no disk */
+
+/* Writable memory in an unnamed file (tare_file_open_unnamed) with room for all of it, of which the process can give
+ * back the pages (munmap); a few bytes are in memory. */
 tare_status tare_spill_map(void **out, size_t size) TARE_WARN_UNUSED;
 /* Makes room for one more element after `count`; *data is NULL at first, and `element` the size of one. */
 tare_status tare_spill_grow(void **data, size_t count, size_t *capacity, size_t element) TARE_WARN_UNUSED;

@@ -1,11 +1,9 @@
 /* Tensors in unnamed files. */
 #include "base/tensor/spill.h"
 #include "base/alloc.h"
+#include "base/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,17 +16,6 @@ static void release(void *arg) {
     struct spilled *spilled = arg;
     munmap(spilled->data, spilled->size);
     tare_free(spilled);
-}
-
-static int open_unnamed(void) {
-    const char *folder = getenv("TMPDIR");
-    char path[4096];
-    int fd;
-    if (snprintf(path, sizeof path, "%s/tare-XXXXXX", folder && *folder ? folder : "/var/tmp") >= (int)sizeof path)
-        return -1;
-    fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0) unlink(path);
-    return fd;
 }
 
 static bool write_all(int fd, const char *data, size_t size) {
@@ -45,7 +32,7 @@ static bool write_all(int fd, const char *data, size_t size) {
 void tare_tensor_spill(struct tare_tensor *tensor) {
     struct spilled *spilled = tare_calloc(1, sizeof *spilled);
     struct tare_tensor mapped;
-    const int fd = spilled ? open_unnamed() : -1;
+    const int fd = spilled ? tare_file_open_unnamed() : -1;
     if (fd >= 0) {
         spilled->size = tare_tensor_bytes(tensor);
         spilled->data = write_all(fd, tensor->data, spilled->size)

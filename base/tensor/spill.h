@@ -4,7 +4,7 @@
 
 #include "base/tensor/tensor.h"
 
-/* Moves the elements of a numeric tensor into an unlinked file in $TMPDIR (else /var/tmp) and maps that. If no such
+/* Moves the elements of a numeric tensor into an unnamed file (tare_file_open_unnamed) and maps that. If no such
  * file can be created, the tensor stays in memory. */
 void tare_tensor_spill(struct tare_tensor *tensor);
 /* True for a tensor that was spilled: its pages may be released with tare_file_forget. */

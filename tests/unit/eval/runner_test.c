@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "datasets/tfrecord.h"
+#include "support/memory_use.h"
 #include "support/mini_model.h"
 #include "support/sample_file.h"
 #include "support/temp.h"
@@ -143,6 +144,39 @@ static void stored_records__give_the_same_bits_as_files(void **state) {
     assert_memory_equal(other.values, one.values, 5 * WIDTH * sizeof *one.values);
     tare_record_store_free(&store);
     tare_model_free(f.model);
+}
+
+/* In memory, each would take 600 bytes. Records are in chunks of 16 MiB, of which one is in memory. */
+static void stored_records__are_not_in_memory(void **state) {
+    enum { MANY = 150000, MOST = 36 << 20 };
+    const float x[WIDTH] = { 1, 2, 3 };
+    struct tare_record_store store = { 0 };
+    struct tare_record_reader reader;
+    struct tare_tfrecord_writer *writer;
+    const char *path = temp_path("many.tfrecord");
+    const struct tare_runner_options files = { .paths = &path, .n_paths = 1 }, stored = { .records = &store };
+    int64_t count = 0, sum = 0;
+    (void)state;
+    mini_ok(tare_tfrecord_create(&writer, path));
+    for (int k = 0; k < MANY; k++)
+        write_record(writer, 1, x);
+    mini_ok(tare_tfrecord_commit(writer));
+    const int64_t before = memory_used();
+    tare_record_store_fill(&store, &files, TARE_RECORD_STORE_BYTES);
+    assert_true(store.complete);
+    mini_ok(tare_record_reader_open(&reader, &stored));
+    for (bool end = false; !end; count++) {
+        struct tare_sample sample = { 0 };
+        struct tare_record where;
+        mini_ok(tare_record_reader_next(&sample, &where, &end, &reader));
+        if (!end) sum += where.number == count && TARE_CONST_DATA(float, &sample.values[0])[2] == 3;
+        tare_sample_reset(&sample);
+    }
+    tare_record_reader_close(&reader);
+    assert_int_equal(sum, MANY);
+    if (memory_used() - before >= MOST) print_error("%lld bytes more\n", (long long)(memory_used() - before));
+    assert_true(memory_used() - before < MOST);
+    tare_record_store_free(&store);
 }
 
 static void batches__are_at_least_two_per_worker_where_the_records_are_known(void **state) {
@@ -448,6 +482,7 @@ int main(void) {
         cmocka_unit_test(many_inputs__are_bound_by_key),
         cmocka_unit_test(records__give_the_same_bits_for_any_threads_and_batch),
         cmocka_unit_test(stored_records__give_the_same_bits_as_files),
+        cmocka_unit_test(stored_records__are_not_in_memory),
         cmocka_unit_test(batches__are_at_least_two_per_worker_where_the_records_are_known),
         cmocka_unit_test(stored_records__stay_in_files_when_they_do_not_fit_or_are_damaged),
         cmocka_unit_test(state__belongs_to_a_worker_and_its_records_do_not_depend_on_timing),

@@ -4,9 +4,11 @@
 #include "eval/series.h"
 #include "eval/significance.h"
 #include "support/mini_model.h"
+#include "support/temp.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,6 +36,26 @@ static void check_growth(const char *what, size_t before) {
 
 static double value_at(size_t i) {
     return (double)(i * 2654435761u % 1000003) / 1000003;
+}
+
+/* Few values are in memory, so that an evaluation of few records runs where no file can be created. */
+static void series__is_in_the_folder_of_temporary_files(void **state) {
+    struct tare_series series = { 0 };
+    tare_status status = TARE_OK;
+    (void)state;
+    setenv("TMPDIR", temp_path("nowhere"), 1);
+    for (size_t i = 0; i < MANY / 100; i++)
+        mini_ok(tare_series_add(&series, value_at(i)));
+    while (series.count < MANY && status == TARE_OK)
+        status = tare_series_add(&series, 0);
+    mini_fails(status, "cannot create a temporary file of the evaluation: No such file or directory");
+    setenv("TMPDIR", temp_folder(), 1);
+    for (size_t i = series.count; i < MANY; i++)
+        mini_ok(tare_series_add(&series, value_at(i)));
+    unsetenv("TMPDIR");
+    for (size_t i = 0; i < MANY / 100; i++)
+        assert_true(series.values[i] == value_at(i));
+    tare_series_reset(&series);
 }
 
 static void series__has_every_value_and_bounded_memory(void **state) {
@@ -120,6 +142,7 @@ static void auc__of_many_scores_leaves_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(series__is_in_the_folder_of_temporary_files),
         cmocka_unit_test(series__has_every_value_and_bounded_memory),
         cmocka_unit_test(paired_means__of_series_in_files_are_those_in_memory),
         cmocka_unit_test(references__of_many_records_are_not_in_memory),
