@@ -274,17 +274,15 @@ static tare_status emit_graph(struct tare_emit *emit, const struct tare_edge *re
 static struct tare_emit_graph *enter(struct tare_emit *emit, const struct tare_graph *graph,
                                      const tare_build_value *args) {
     struct tare_emit_graph *own = TARE_NEW(&emit->arena, struct tare_emit_graph);
-    if (!own) return NULL;
-    own->graph = graph;
-    own->args = args;
-    own->values = TARE_NEW_ARRAY(&emit->arena, struct tare_emit_value *, graph->n_nodes + 1);
-    for (size_t i = 0; own->values && i < graph->n_nodes; i++) {
-        own->values[i] = TARE_NEW_ARRAY(&emit->arena, struct tare_emit_value, graph->nodes[i]->n_outputs + 1);
-        if (!own->values[i]) return NULL;
+    struct tare_emit_value **values = TARE_NEW_ARRAY(&emit->arena, struct tare_emit_value *, graph->n_nodes + 1);
+    if (!own || !values) return NULL;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        values[i] = TARE_NEW_ARRAY(&emit->arena, struct tare_emit_value, graph->nodes[i]->n_outputs + 1);
+        if (!values[i]) return NULL;
     }
-    own->next = emit->all;
+    *own = (struct tare_emit_graph){ .graph = graph, .args = args, .values = values, .next = emit->all };
     emit->all = own;
-    return own->values ? own : NULL;
+    return own;
 }
 
 tare_status tare_emit_function(tare_build_value *results, struct tare_emit *emit, const struct tare_graph *function,
