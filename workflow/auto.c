@@ -368,12 +368,19 @@ static tare_status write_plan(const struct tare_auto_job *job) {
     return write_text(job->recipe, &text);
 }
 
-tare_status tare_workflow_auto_run(struct tare_auto_job *job) {
-    TARE_TRY(check_outputs(job));
-    TARE_TRY(compare(job));
+/* Beside the report, which is in its place. */
+static tare_status write_results(struct tare_auto_job *job) {
     TARE_TRY(write_plan(job));
     TARE_TRY(build(job));
     return verify(job);
+}
+
+tare_status tare_workflow_auto_run(struct tare_auto_job *job) {
+    TARE_TRY(check_outputs(job));
+    TARE_TRY(compare(job));
+    const tare_status status = write_results(job);
+    if (status == TARE_OK || status == TARE_INTERRUPTED || status == TARE_NO_MEMORY) return status;
+    return TARE_FAIL(status, "what was written is complete, but then: %s", tare_error_text());
 }
 
 void tare_workflow_auto_close(struct tare_auto_job *job) {

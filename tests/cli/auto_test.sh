@@ -33,4 +33,10 @@ expect 2 "missing option '--data'" "$tare" auto "$model" other
 grep -qxF "tare: no model is recommended, so that nothing is written: give more labelled records with --eval, or a larger --margin (see other.html)" \
     log || fail "no way out: $(cat log)"
 absent other
+
+# A model that cannot be written: the error says that the report and the plan are complete.
+few_files() { (ulimit -n 5; exec "$tare" "$@"); }
+expect 1 "what was written is complete, but then: unwritten: cannot create " few_files auto "$model" unwritten "${data[@]}" --quiet
+cmp -s unwritten.recipe int8.recipe && grep -q '</html>' unwritten.html || fail "the plan or the report is not complete"
+absent unwritten
 finish
