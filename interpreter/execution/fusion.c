@@ -1,8 +1,8 @@
 /* Operator fusion: a convolution or product whose result is used only by a multiplication with a constant (the scale of
- * int8 weights), BiasAdd, Add, a batch normalization, Relu or Relu6 may compute these in its own epilogue (struct
- * tare_epilogue in interpreter/kernel.h), and the steps of an activation (fusion_activation.c). This saves passes over
- * memory. The operations on each element and their order do not change. When an intermediate value is observed, the
- * steps run one by one. */
+ * int8 weights) or a parameter (of a batch normalization), BiasAdd, Add, a batch normalization, Relu or Relu6 may
+ * compute these in its own epilogue (struct tare_epilogue in interpreter/kernel.h), and the steps of an activation
+ * (fusion_activation.c). This saves passes over memory. The operations on each element and their order do not change.
+ * When an intermediate value is observed, the steps run one by one. */
 #include "interpreter/execution/plan.h"
 
 #include <math.h>
@@ -21,7 +21,13 @@ static bool is_op(const struct tare_step *step, const char *op) {
     return step->op && strcmp(step->op->name, op) == 0;
 }
 
-/* Additions: the other operand is a bias if the op is BiasAdd or the operand is constant, otherwise an addend of the
+/* A constant, or a vector that follows from variables, as far as it can be known before the run. */
+static bool is_parameter(const struct finder *f, int value) {
+    const int maker = value < 0 ? TARE_NO_STEP : f->uses->made_by[value];
+    return value < 0 || (maker >= 0 && f->plan->steps[maker].is_parameter);
+}
+
+/* Additions: the other operand is a bias if the op is BiasAdd or the operand is a parameter, otherwise an addend of the
  * output's shape. */
 static bool take_addition(const struct finder *f, struct tare_fusion *fusion, const struct tare_step *step, int slot,
                           int head) {
@@ -32,7 +38,7 @@ static bool take_addition(const struct finder *f, struct tare_fusion *fusion, co
     if (step->inputs[0] == step->inputs[1] || (is_bias && step->inputs[0] != slot)) return false;
     const int other = step->inputs[step->inputs[0] == slot ? 1 : 0];
     if (!is_before(f, other, head) || fusion->has_addend) return false;
-    if (!is_bias && other >= 0) {
+    if (!is_bias && !is_parameter(f, other)) {
         fusion->has_addend = true;
         fusion->addend = other;
         return true;
@@ -44,12 +50,13 @@ static bool take_addition(const struct finder *f, struct tare_fusion *fusion, co
     return true;
 }
 
-/* The product with a constant. */
-static bool take_scale(struct tare_fusion *fusion, const struct tare_step *step, int slot) {
+/* The product with a parameter. */
+static bool take_scale(const struct finder *f, struct tare_fusion *fusion, const struct tare_step *step, int slot,
+                       int head) {
     if (!is_op(step, "Mul") || step->inputs[0] == step->inputs[1]) return false;
     const int other = step->inputs[step->inputs[0] == slot ? 1 : 0];
-    if (fusion->reshape >= 0 || other >= 0 || fusion->has_scale || fusion->has_bias || fusion->has_norm ||
-        fusion->has_addend)
+    if (fusion->reshape >= 0 || !is_parameter(f, other) || !is_before(f, other, head) || fusion->has_scale ||
+        fusion->has_bias || fusion->has_norm || fusion->has_addend)
         return false;
     fusion->has_scale = true;
     fusion->scale = other;
@@ -112,10 +119,10 @@ static bool take_clip(const struct finder *f, struct tare_fusion *fusion, int fi
 
 /* True if there are operands except for the addend, and all of them are constant. */
 static bool has_constants(const struct tare_fusion *fusion) {
-    bool all = !fusion->has_bias || fusion->bias < 0;
+    bool all = (!fusion->has_scale || fusion->scale < 0) && (!fusion->has_bias || fusion->bias < 0);
     for (int i = 0; fusion->has_norm && i < TARE_NORM_OPERANDS; i++)
         all = all && fusion->norm[i] < 0;
-    return all && (fusion->has_scale || fusion->has_bias || fusion->has_norm); /* the scale is constant */
+    return all && (fusion->has_scale || fusion->has_bias || fusion->has_norm);
 }
 
 static tare_status keep_epilogue(struct tare_fusion *fusion, struct tare_arena *arena) {
@@ -131,7 +138,7 @@ static bool take_step(const struct finder *f, struct tare_fusion *fusion, int us
     const struct tare_step *step = &f->plan->steps[user];
     if (!fusion->relu && take_clip(f, fusion, user)) return true;
     if (!is_op(step, "Identity") &&
-        (fusion->relu || (!take_scale(fusion, step, slot) && !take_addition(f, fusion, step, slot, head) &&
+        (fusion->relu || (!take_scale(f, fusion, step, slot, head) && !take_addition(f, fusion, step, slot, head) &&
                           !take_norm(f, fusion, step, slot, head) && !take_relu(fusion, step))))
         return false;
     fusion->steps[fusion->n_steps++] = user;
@@ -234,9 +241,10 @@ void tare_plan_select_fused(const struct tare_plan *plan) {
 
 bool tare_plan_fusion_is_before(const struct tare_plan_uses *uses, const struct tare_fusion *fusion, int head) {
     if (!fusion) return true;
-    bool is_before = (!fusion->has_bias || tare_plan_is_before(uses, fusion->bias, head)) &&
+    bool is_before = (!fusion->has_scale || tare_plan_is_before(uses, fusion->scale, head)) &&
+                     (!fusion->has_bias || tare_plan_is_before(uses, fusion->bias, head)) &&
                      (!fusion->has_addend || tare_plan_is_before(uses, fusion->addend, head));
     for (int i = 0; fusion->has_norm && i < TARE_NORM_OPERANDS; i++)
         is_before = is_before && tare_plan_is_before(uses, fusion->norm[i], head);
-    return is_before; /* the scale is constant */
+    return is_before;
 }

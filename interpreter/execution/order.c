@@ -153,8 +153,57 @@ tare_status tare_plan_order(struct tare_node ***out, size_t *count, struct tare_
     return status;
 }
 
-/* True for a pure op of an epilogue whose operands, except for the first input, are constant. */
-static bool follows_its_input(const struct tare_node *node, const bool *constant) {
+/* ---- parameters ---- */
+
+/* True for a value that follows from variables and constants alone. `known`: by position, of the nodes before. */
+static bool is_of_variables(const struct tare_node *node, const bool *known) {
+    const bool reads = strcmp(node->op, "VarHandleOp") == 0 || strcmp(node->op, "ReadVariableOp") == 0;
+    if (node->n_outputs != 1 || node->n_controls || (!reads && !tare_node_is_pure(node)) ||
+        tare_dtype_is_ref(node->output_dtypes[0]))
+        return false;
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        const struct tare_node *input = node->inputs[i].node;
+        const bool is_variable = input && tare_node_is_arg(input) && input->output_dtypes[0] == TARE_DT_RESOURCE;
+        if (!input || (!is_variable && (tare_node_is_arg(input) || !known[input->position]))) return false;
+    }
+    return true;
+}
+
+/* The operand of an epilogue's product or addition that follows from variables, the other does not; NULL: none. */
+static const struct tare_node *parameter_of(const struct tare_node *node, const bool *known) {
+    static const char *const ops[] = { "BiasAdd", "Mul", "AddV2", "Add" };
+    bool is_known[2] = { false }, is_listed = false;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        is_listed |= strcmp(node->op, ops[i]) == 0;
+    for (size_t i = 0; is_listed && i < 2 && node->inputs[i].node; i++)
+        is_known[i] = !tare_node_is_arg(node->inputs[i].node) && known[node->inputs[i].node->position];
+    return is_known[0] == is_known[1] ? NULL : node->inputs[is_known[0] ? 0 : 1].node;
+}
+
+tare_status tare_plan_hoist_parameters(bool *parameter, struct tare_node **order, size_t count, size_t n_nodes,
+                                       const bool *constant, struct tare_arena *scratch) {
+    bool *known = TARE_NEW_ARRAY(scratch, bool, n_nodes + 1);
+    struct tare_node **sorted = TARE_NEW_ARRAY(scratch, struct tare_node *, count + 1);
+    size_t at = 0;
+    if (!known || !sorted) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        const struct tare_node *operand = parameter_of(order[i], known);
+        if (tare_plan_is_root(order[i])) return TARE_OK; /* it may change a variable */
+        known[order[i]->position] = is_of_variables(order[i], known);
+        if (operand) parameter[operand->position] = !constant[operand->position];
+    }
+    for (size_t i = count; i-- > 0;)
+        for (size_t k = 0; parameter[order[i]->position] && k < order[i]->n_inputs; k++)
+            if (!tare_node_is_arg(order[i]->inputs[k].node)) parameter[order[i]->inputs[k].node->position] = true;
+    for (int rest = 0; rest < 2; rest++)
+        for (size_t i = 0; i < count; i++)
+            if (parameter[order[i]->position] != rest) sorted[at++] = order[i];
+    memcpy(order, sorted, count * sizeof *order);
+    return TARE_OK;
+}
+
+/* True for a pure op of an epilogue whose operands, except for the first input, are constants or parameters. */
+static bool follows_its_input(const struct tare_node *node, const bool *constant, const bool *parameter) {
     static const char *const ops[] = { "BiasAdd",          "FusedBatchNorm", "FusedBatchNormV2",
                                        "FusedBatchNormV3", "Relu",           "Relu6" };
     bool is_listed = false;
@@ -164,14 +213,15 @@ static bool follows_its_input(const struct tare_node *node, const bool *constant
     for (size_t i = 1; i < node->n_inputs; i++) {
         const struct tare_node *operand = node->inputs[i].node;
         if (!operand || tare_dtype_is_ref(operand->output_dtypes[node->inputs[i].index])) return false;
-        if (!tare_node_is_arg(operand) && !constant[operand->position]) return false;
+        if (!tare_node_is_arg(operand) && !constant[operand->position] && !parameter[operand->position]) return false;
     }
     return true;
 }
 
 /* A step's group is that of its input if it follows it, otherwise its own. Groups keep the order of their first steps,
  * and steps of a group their order, so that the order remains topological. */
-tare_status tare_plan_join_epilogues(struct tare_node **order, size_t count, const bool *constant, size_t n_nodes) {
+tare_status tare_plan_join_epilogues(struct tare_node **order, size_t count, const bool *constant,
+                                     const bool *parameter, size_t n_nodes) {
     size_t *const places = tare_calloc(n_nodes + 1, sizeof *places); /* by node position: its place, plus 1 */
     size_t *const groups = tare_calloc(count + 1, sizeof *groups);   /* by place: the place of its group */
     size_t *const starts = tare_calloc(count + 2, sizeof *starts);
@@ -180,7 +230,7 @@ tare_status tare_plan_join_epilogues(struct tare_node **order, size_t count, con
     for (size_t i = 0; i < count && has_memory; i++) {
         const struct tare_node *before = order[i]->n_inputs ? order[i]->inputs[0].node : NULL;
         const size_t place = before && !tare_node_is_arg(before) ? places[before->position] : 0;
-        groups[i] = place && follows_its_input(order[i], constant) ? groups[place - 1] : i;
+        groups[i] = place && follows_its_input(order[i], constant, parameter) ? groups[place - 1] : i;
         places[order[i]->position] = i + 1;
         starts[groups[i] + 1]++;
     }

@@ -17,10 +17,10 @@ struct builder {
     struct tare_plan *plan;
     struct tare_node **order;
     size_t n_order;
-    bool *constant;   /* by position */
-    int *first_value; /* by position: first slot, or first constant */
-    size_t *feed_of;  /* by position: 1 + the first feed of an output of the node; 0: none is fed */
-    int *step_of;     /* by position: index of the step; -1 */
+    bool *constant, *parameter; /* by position */
+    int *first_value;           /* by position: first slot, or first constant */
+    size_t *feed_of;            /* by position: 1 + the first feed of an output of the node; 0: none is fed */
+    int *step_of;               /* by position: index of the step; -1 */
 };
 
 static bool is_function(const struct builder *b) {
@@ -125,6 +125,7 @@ static tare_status lay_out(struct builder *b) {
                                  .n_inputs = node->n_inputs,
                                  .first_output = is_const ? -1 : (int)plan->n_slots,
                                  .n_outputs = node->n_outputs,
+                                 .is_parameter = b->parameter[node->position],
                                  .computed_with = TARE_NO_STEP };
         *(is_const ? &constants : &plan->n_slots) += node->n_outputs;
         if (node->n_inputs > plan->max_inputs) plan->max_inputs = node->n_inputs;
@@ -343,16 +344,20 @@ static tare_status build(struct builder *b) {
     TARE_TRY(tare_plan_order(&b->order, &b->n_order, &b->scratch, b->request));
     TARE_TRY(check_nodes(b));
     b->constant = TARE_NEW_ARRAY(&b->scratch, bool, n);
+    b->parameter = TARE_NEW_ARRAY(&b->scratch, bool, n);
     b->first_value = TARE_NEW_ARRAY(&b->scratch, int, n);
     b->step_of = TARE_NEW_ARRAY(&b->scratch, int, n);
     b->feed_of = TARE_NEW_ARRAY(&b->scratch, size_t, n);
-    if (!b->constant || !b->first_value || !b->step_of || !b->feed_of) return TARE_NO_MEMORY;
+    if (!b->constant || !b->parameter || !b->first_value || !b->step_of || !b->feed_of) return TARE_NO_MEMORY;
     list_feeds(b);
     for (size_t i = 0; i < n; i++)
         b->step_of[i] = -1;
     sort_out_constants(b);
-    if (!b->plan->may_die && !b->plan->has_frames)
-        TARE_TRY(tare_plan_join_epilogues(b->order, b->n_order, b->constant, b->graph->n_nodes));
+    if (!b->plan->may_die && !b->plan->has_frames) {
+        TARE_TRY(tare_plan_hoist_parameters(b->parameter, b->order, b->n_order, b->graph->n_nodes, b->constant,
+                                            &b->scratch));
+        TARE_TRY(tare_plan_join_epilogues(b->order, b->n_order, b->constant, b->parameter, b->graph->n_nodes));
+    }
     TARE_TRY(lay_out(b));
     for (size_t i = 0; i < b->plan->n_constant_steps; i++)
         TARE_TRY(connect(b, &b->plan->constant_steps[i], true));

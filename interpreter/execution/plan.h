@@ -130,6 +130,7 @@ struct tare_step {
     uint8_t *reads;    /* enum tare_plan_read of input i, a reference to a variable; NULL: all are TARE_READ_NONE */
     bool *last_use;    /* this step is the last use of input i's slot, and reads it through no other input */
     bool keeps_inputs; /* most are constants, which are gathered once */
+    bool is_parameter; /* follows from variables alone (tare_plan_hoist_parameters) */
     int *controls;     /* steps that must have run; set only if may_die */
     size_t n_controls;
     struct tare_fusion *fusion;     /* of which this step is the head; NULL: none */
@@ -248,9 +249,15 @@ struct tare_plan_request {
 /* The nodes that a request needs, in topological order (back edges of NextIteration are ignored); arena memory. */
 tare_status tare_plan_order(struct tare_node ***out, size_t *count, struct tare_arena *arena,
                             const struct tare_plan_request *request);
-/* Moves epilogue ops with constant operands to directly after their first input, so that other ops' epilogues can use
- * their results as addends. `constant`: by node position; n_nodes: of the graph. */
-tare_status tare_plan_join_epilogues(struct tare_node **order, size_t count, const bool *constant, size_t n_nodes);
+/* Moves the factors and summands that follow from variables alone, such as those of a batch normalization, and what
+ * computes them to the front, so that epilogues can use them. Sets `parameter` of these nodes, zero before.
+ * `parameter`, `constant`: by node position; n_nodes: of the graph. */
+tare_status tare_plan_hoist_parameters(bool *parameter, struct tare_node **order, size_t count, size_t n_nodes,
+                                       const bool *constant, struct tare_arena *scratch);
+/* Then moves epilogue ops with constants and parameters as operands to directly after their first input, so that other
+ * ops' epilogues can use their results as addends. */
+tare_status tare_plan_join_epilogues(struct tare_node **order, size_t count, const bool *constant,
+                                     const bool *parameter, size_t n_nodes);
 /* True for nodes of a function body that run even if no result depends on them: those with side effects. */
 bool tare_plan_is_root(const struct tare_node *node);
 

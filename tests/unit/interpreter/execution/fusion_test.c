@@ -239,6 +239,64 @@ static void fusion__two_residual_additions(void **state) {
 }
 
 /* The other operand is broadcast, is no vector, or is made later: the ops run by themselves. */
+/* The value of a new variable of the channels. */
+static struct tare_edge read_variable(struct tare_graph_model *model, const char *name, unsigned seed) {
+    const struct tare_shape shape = channels();
+    char read[40];
+    struct tare_node *node = mini_open(model->main, "VarHandleOp", name, 0);
+    snprintf(read, sizeof read, "%s_value", name);
+    mini_ok(tare_node_set_type(node, "dtype", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_shape(node, "shape", &shape));
+    mini_add_variable(model, node, random_tensor(shape, seed));
+    node = mini_open(model->main, "ReadVariableOp", read, 1, mini_done(node));
+    mini_ok(tare_node_set_type(node, "dtype", TARE_DT_FLOAT));
+    return mini_done(node);
+}
+
+/* A batch normalization as Keras writes it, whose factor and summand are computed after the convolution in the file. */
+static void fusion__normalization_by_variables(void **state) {
+    (void)state;
+    static const char *const ops[] = { "Conv2D", "DepthwiseConv2dNative" };
+    for (int i = 0; i < 2; i++) {
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_graph *g = model->main;
+        struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+        struct tare_edge y = conv(g, ops[i], "conv", x, 3);
+        struct tare_edge square = mini_node(g, "Square", "square", 1, read_variable(model, "deviation", 4));
+        struct tare_edge factor = mini_node(g, "Rsqrt", "rsqrt", 1, square);
+        struct tare_edge summand;
+        const struct tare_node *fused[3];
+        factor = mini_node(g, "Mul", "factor", 2, factor, read_variable(model, "gamma", 5));
+        y = mini_node(g, "Mul", "scaled", 2, y, factor);
+        fused[0] = y.node;
+        summand = mini_node(g, "Mul", "shift", 2, read_variable(model, "mean", 6), factor);
+        summand = mini_node(g, "Sub", "summand", 2, read_variable(model, "beta", 7), summand);
+        y = mini_node(g, "AddV2", "normalized", 2, y, summand);
+        fused[1] = y.node;
+        y = mini_node(g, "Relu6", "relu", 1, y);
+        fused[2] = y.node;
+        assert_fused(model, x, y, fused, 3);
+        compare(model, x, y);
+    }
+}
+
+/* The variable is changed before it is read: it is not read earlier. */
+static void fusion__parameters_of_changed_variables(void **state) {
+    (void)state;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    struct tare_edge y = conv(g, "Conv2D", "conv", x, 3), beta = read_variable(model, "beta", 7);
+    struct tare_node *assign =
+        mini_open(g, "AssignVariableOp", "assign", 2, beta.node->inputs[0], constant(g, "other", channels(), 8));
+    mini_ok(tare_node_set_type(assign, "dtype", TARE_DT_FLOAT));
+    mini_done(assign);
+    struct tare_node *read = mini_open(g, "ReadVariableOp", "again", 1, beta.node->inputs[0]);
+    mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
+    mini_ok(tare_node_add_control(read, assign));
+    compare(model, x, mini_node(g, "AddV2", "sum", 2, y, mini_done(read)));
+}
+
 static void fusion__what_does_not_fit_runs_alone(void **state) {
     (void)state;
     const struct tare_shape one = tare_shape_make(1, (int64_t)1);
@@ -499,6 +557,8 @@ int main(void) {
         cmocka_unit_test(fusion__addends_that_are_used_again),
         cmocka_unit_test(fusion__sum_in_the_memory_of_its_addend),
         cmocka_unit_test(fusion__two_residual_additions),
+        cmocka_unit_test(fusion__normalization_by_variables),
+        cmocka_unit_test(fusion__parameters_of_changed_variables),
         cmocka_unit_test(fusion__what_does_not_fit_runs_alone),
         cmocka_unit_test(fusion__product_with_bias),
         cmocka_unit_test(fusion__product_reshaped_before_its_bias),
