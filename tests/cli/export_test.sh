@@ -78,7 +78,7 @@ expect 1 "signature serving_default has no TPU call 1" "$tare" export quantized 
 # Ops of XLA, loops and branches: JAX's values before and after (tests/golden/jax/modules.py).
 jax=$source_dir/tests/golden/jax
 python3 -c 'import numpy; numpy.save("x.npy", numpy.array([1, 2, 3], numpy.float32))'
-for name in ops_of_xla platform_branches narrow_constants; do
+for name in ops_of_xla narrow_constants; do
     "$tare" export "$jax/$name.jaxexport" again.mlirbc --quiet 2>err || fail "export $name: $(cat err)"
     for file in "$jax/$name.jaxexport" again.mlirbc; do
         "$tare" run "$file" --input arg0=x.npy --output-dir found --quiet >/dev/null 2>err || fail "run $file: $(cat err)"
