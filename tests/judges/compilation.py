@@ -1,6 +1,7 @@
-"""Runs tpu_compiler.py, again after each module with which the compiler ends its process. Needs neither TensorFlow nor JAX itself."""
+"""Runs tpu_compiler.py, again after each program with which its process ends. Needs neither TensorFlow nor JAX itself."""
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -21,13 +22,14 @@ def compile_all(modules: Path, journal: Path, results: Results) -> None:
         done = subprocess.run(["sh", "-c", 'ulimit -s unlimited 2>/dev/null; exec "$0" "$@"', sys.executable, "-W", "ignore",
                                str(PROGRAM), str(modules), str(journal), str(STORE), str(skip)],
                               stderr=subprocess.PIPE, text=True, errors="replace")
-        started = results.read(journal).get("module", [])
+        started = results.read(journal).get("program", [])
         if not done.returncode:
             return
-        model, step, _ = started[-1].replace("+", "/").split("@") if started else ("all", "tpu", "")
-        overflows = "STACK OVERFLOW" in done.stderr
-        results.add(Finding(model, step, "compiler", SKIPPED if overflows else FAILED,
-                            "the TPU compiler overflows its stack" if overflows else done.stderr[-300:]))
+        model, step, _, chip = started[-1].replace("+", "/").split("@") if started else ("all", "tpu", "", "compiler")
+        reason = "overflows its stack" if "STACK OVERFLOW" in done.stderr else \
+            "exceeds the time for one program" if done.returncode == -signal.SIGXCPU else ""
+        results.add(Finding(model, step, chip, SKIPPED if reason else FAILED,
+                            f"the TPU compiler {reason}" if reason else done.stderr[-300:]))
         if not started:
             return
         skip += len(started)

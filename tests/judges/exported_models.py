@@ -109,6 +109,13 @@ def resized(random: Random) -> tuple:
     return network, normal(random, (2, 6, 6, 3))
 
 
+@model
+def wide(random: Random) -> tuple:
+    """Products that are large enough for the matrix unit in each type."""
+    w, v = floats(random, 256, 512, scale=0.06), floats(random, 512, 256, scale=0.06)
+    return lambda x: jax.nn.relu(x @ w) @ v, normal(random, (128, 256))
+
+
 # ---- attention ----
 
 def rotated(x: jax.Array) -> jax.Array:

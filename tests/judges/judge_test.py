@@ -6,6 +6,7 @@ import contextlib
 import fnmatch
 import io
 import os
+import signal
 import subprocess
 import tempfile
 import textwrap
@@ -127,25 +128,29 @@ class Processes(unittest.TestCase):
 class Compiler(unittest.TestCase):
     """A TPU compiler that ends the process."""
 
-    def test_the_modules_after_one_that_ends_it__are_compiled(self) -> None:
+    def test_the_programs_after_one_that_ends_it__are_compiled(self) -> None:
         begun = []
+        ends = {"b": (139, "*** SIGSEGV STACK OVERFLOW"), "d": (-signal.SIGXCPU, ""), "e": (1, "an error")}
 
         def run(command: list[str], **_: object) -> subprocess.CompletedProcess:
             journal, skip = results.Journal(Path(command[-3])), int(command[-1])
             begun.append(skip)
-            for name in ["a@s@1", "b@s@1", "c@s@1"][skip:]:
-                journal.mark("module", name)
-                if name.startswith("b"):
-                    return subprocess.CompletedProcess(command, 139, "", "*** SIGSEGV STACK OVERFLOW")
-                journal.add(name[0], "s", "v5e", results.PASSED)
+            for name in list("abcdef")[skip:]:
+                journal.mark("program", f"{name}@s@1@v5e")
+                if name in ends:
+                    return subprocess.CompletedProcess(command, ends[name][0], "", ends[name][1])
+                journal.add(name, "s", "v5e", results.PASSED)
             return subprocess.CompletedProcess(command, 0, "", "")
 
         found = results.Results({}, Path())
-        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("compilation.subprocess.run", run):
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("compilation.subprocess.run", run), \
+                contextlib.redirect_stdout(io.StringIO()):
             compilation.compile_all(Path(folder), Path(folder) / "journal", found)
-        self.assertEqual(begun, [0, 2])
-        self.assertEqual([(one.model, one.status) for one in found.findings],
-                         [("a", results.PASSED), ("b", results.SKIPPED), ("c", results.PASSED)])
+        self.assertEqual(begun, [0, 2, 4, 5])
+        self.assertEqual([(one.model, one.check, one.status) for one in found.findings],
+                         [(name, "v5e", results.SKIPPED if name in "bd" else results.FAILED if name == "e" else results.PASSED)
+                          for name in "abcdef"])
+        self.assertIn("exceeds the time", found.findings[3].text)
 
 
 if __name__ == "__main__":

@@ -2,16 +2,18 @@
 
 Files are MODEL@STEP@NUMBER.hlo, an HloProto of XLA before its optimizations, or .mlirbc, a portable artifact of StableHLO. Each must
 compile for every chip of CHIPS (artifacts: of ARTIFACT_CHIPS), and the convolutions of int8, int4 and float8 must be convolutions of
-these types for the matrix unit afterwards; the compiler may compute small matrix products elsewhere.
+these types for the matrix unit afterwards, and so must matrix products of LARGE matrices; the compiler may compute small ones elsewhere.
 
 Compilation takes hours: what the compiler says of a program remains in the folder STORE, and later runs read it there.
-The mark "module" is set before each; a process that the compiler ends is followed by one that skips those SKIP modules."""
+The mark "program" is set before each module and chip; a process that the compiler ends, or that SIGXCPU ends after SECONDS of
+processor time for one program, is followed by one that skips those SKIP programs."""
 from __future__ import annotations
 
 import hashlib
 import json
 import os
 import re
+import resource
 import sys
 from collections import Counter
 from importlib import metadata
@@ -32,11 +34,15 @@ from results import FAILED, PASSED, SKIPPED, Journal  # noqa: E402
 
 CHIPS = {"v5e": "v5e:1x1", "v6e": "v6e:1x1"}
 ARTIFACT_CHIPS = CHIPS | {"tpu7x": "tpu7x:1x1x1"}
+SECONDS = int(os.environ.get("TARE_JUDGES_SECONDS", "1200"))
 NARROW = ("s8", "s4", "f8e4m3fn", "f8e5m2")
 HLO_NARROW = {2: "s8", 21: "s4", 20: "f8e4m3fn", 19: "f8e5m2"}      # PrimitiveType in xla_data.proto
 MLIR_NARROW = {"i8": "s8", "i4": "s4", "f8E4M3FN": "f8e4m3fn", "f8E5M2": "f8e5m2"}
 INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?(\S+) = (\S+?)\[.*? (convolution|dot)\(([^)]*)\)")
-CONVOLUTION = re.compile(r"stablehlo\.convolution.* : \(tensor<(?:\d+x)*(\w+)>, tensor<(?:\d+x)*(\w+)>\)")
+TENSOR = r"tensor<((?:\d+x)*)(\w+)>"
+PRODUCT = re.compile(rf"stablehlo\.(convolution|dot_general)\(?\s*(%\w+), (%\w+).* : \({TENSOR}, {TENSOR}\) -> {TENSOR}")
+FOUR_BITS = re.compile(r"(%\w+) = stablehlo\.convert .* : \(tensor<(?:\d+x)*i4>\) -> tensor<(?:\d+x)*i8>")
+LARGE = 128 * 128      # elements of both operands and of the result
 Types = Counter[tuple[str, str]]      # pairs of operand types
 
 
@@ -99,11 +105,17 @@ def convolutions_of_hlo(data: bytes) -> tuple[bytes, Types]:
     return portable.hlo_to_stablehlo(module.SerializeToString()), narrow(pairs)
 
 
-def convolutions_of_artifact(data: bytes) -> tuple[str, Types]:
-    """The same for a portable artifact."""
+def products_of_artifact(data: bytes) -> tuple[str, Types]:
+    """The same for a portable artifact, with the large matrix products. Weights of 4 bits are converted in front of them."""
     with mlir.make_ir_context():
         text = str(portable.deserialize_portable_artifact(data))
-    return text, narrow([tuple(MLIR_NARROW.get(one, "") for one in found.groups()) for found in CONVOLUTION.finditer(text)])
+    four_bits, pairs = set(FOUR_BITS.findall(text)), []
+    for op, left, right, *tensors in (found.groups() for found in PRODUCT.finditer(text)):
+        large = min(np.prod([int(size) for size in sizes.split("x")[:-1]]) for sizes in tensors[::2]) >= LARGE
+        if op == "convolution" or large:
+            types = [MLIR_NARROW.get(name, "") for name in tensors[1:4:2]]
+            pairs.append(tuple("s4" if large and name in four_bits else kind for name, kind in zip((left, right), types, strict=True)))
+    return text, narrow(pairs)
 
 
 def products_of(text: str) -> Types:
@@ -114,13 +126,28 @@ def products_of(text: str) -> Types:
     return narrow([tuple(types.get(name, "") for name in names) for names in operands if len(names) == 2])
 
 
-def judge(path: Path, journal: Journal, compiler_says: Compiler) -> None:
+def missing_products(expected: Types, found: Types) -> Types:
+    """What is expected and not found. Weights of 4 bits may stay so where 8 are expected."""
+    more = Counter()
+    for pair, count in (found - expected).items():
+        more[tuple("s8" if kind == "s4" else kind for kind in pair)] += count
+    return expected - found - more
+
+
+def limit_time() -> None:
+    """SIGXCPU ends the process if the next program takes more than SECONDS, whatever else the machine does."""
+    used = sum(os.times()[:2])
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used) + SECONDS, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def judge(path: Path, chips: list[str], journal: Journal, compiler_says: Compiler) -> None:
     model, step, _ = path.stem.replace("+", "/").split("@")
-    is_artifact = path.suffix == ".mlirbc"
-    module, expected = (convolutions_of_artifact if is_artifact else convolutions_of_hlo)(path.read_bytes())
-    for chip in ARTIFACT_CHIPS if is_artifact else CHIPS:
+    module, expected = (products_of_artifact if path.suffix == ".mlirbc" else convolutions_of_hlo)(path.read_bytes())
+    for chip in chips:
+        journal.mark("program", f"{path.stem}@{chip}")
+        limit_time()
         products, error = compiler_says(module, chip)
-        missing = expected - products
+        missing = missing_products(expected, products)
         if "failed to legalize operation 'mhlo.copy'" in error:      # on the way to the compiler
             journal.add(model, step, chip, SKIPPED, "JAX does not import the op copy")
         elif missing and not error:
@@ -132,9 +159,11 @@ def judge(path: Path, journal: Journal, compiler_says: Compiler) -> None:
 
 def main(folder: Path, journal: Journal, store: Path, skip: int) -> None:
     compiler_says = Compiler(store)
-    for path in sorted([*folder.glob("*.hlo"), *folder.glob("*.mlirbc")])[skip:]:
-        journal.mark("module", path.stem)
-        judge(path, journal, compiler_says)
+    for path in sorted([*folder.glob("*.hlo"), *folder.glob("*.mlirbc")]):
+        chips = list(ARTIFACT_CHIPS if path.suffix == ".mlirbc" else CHIPS)
+        if skip < len(chips):
+            judge(path, chips[skip:], journal, compiler_says)
+        skip = max(skip - len(chips), 0)
 
 
 if __name__ == "__main__":
