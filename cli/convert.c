@@ -15,6 +15,7 @@
 #include "cli/quant_report.h"
 #include "convert/origin.h"
 #include "convert/saved_model.h"
+#include "convert/stablehlo/emit/export.h"
 #include "convert/stablehlo/keep.h"
 #include "workflow/check/report.h"
 #include "workflow/convert.h"
@@ -29,7 +30,7 @@ struct convert_options {
     const char *input, *output, *text, *file, *report, *tags;
     struct tare_quantize_request how;
     const char *float_model;
-    int functions, bfloat16;
+    int functions, bfloat16, module; /* module: one more than the container; 0: a SavedModel as usual */
     bool keep_module, check, dry_run, allow_incompatible, allow_missing, bfloat16_outputs, overwrite, json, quiet;
     struct tare_option_list plugins;
     struct tare_log_options logging;
@@ -39,6 +40,8 @@ enum { CHECKED_OPS = 5 }; /* that --check lists */
 enum { FUNCTIONS_DEFAULT, FUNCTIONS_NAMED, FUNCTIONS_AUTO };
 static const char *const function_choices[] = { "default", "named", "auto", NULL };
 static const char *const bfloat16_choices[] = { "checked", "analysis", "all", NULL }; /* enum tare_bf16_extent */
+
+static const char *const module_choices[] = { "no", "mlirbc", "jax", "saved_model", NULL }; /* as of tare export */
 
 static const struct tare_option rows[] = {
     { TARE_OPTION(struct convert_options, "input_model_dir", STRING, input), .placeholder = "DIR",
@@ -65,6 +68,8 @@ static const struct tare_option rows[] = {
     { TARE_OPTION(struct convert_options, "keep-module", FLAG, keep_module),
       .help = "keep StableHLO modules (XlaCallModule ops) unchanged inside the TPU functions instead of replacing them "
               "by TensorFlow ops; not with quantization or sharding, and without bfloat16" },
+    { TARE_OPTION(struct convert_options, "stablehlo", CHOICE, module), .choices = module_choices, .fallback = "no",
+      .help = "write the converted model as a StableHLO module for --batch examples, as tare export --container does" },
     { TARE_OPTION(struct convert_options, "check", FLAG, check),
       .help = "compile the converted model as tare check does, for the chip of --for (default: v5e) and --batch, and "
               "write nothing if the compiler rejects it" },
@@ -186,7 +191,8 @@ static void print_written(const struct tare_log *log, const struct convert_optio
                             : origin             ? origin
                                                  : "FLOAT_MODEL";
     tare_note(log, "wrote %s", options->output);
-    tare_hint(log, "compare", reference, "--with", options->output, "--eval", "EVAL.tfrecord", NULL);
+    if (!options->module)
+        tare_hint(log, "compare", reference, "--with", options->output, "--eval", "EVAL.tfrecord", NULL);
     tare_free(origin);
 }
 
@@ -221,7 +227,13 @@ static tare_status check_costs(struct tare_graph_model *model, const struct conv
 static tare_status write_model(struct tare_graph_model *model, const struct convert_options *options,
                                const struct tare_converted *converted) {
     const struct tare_export_options export = { .overwrite = options->overwrite };
+    const struct tare_shlo_export_options module = { .signature = options->how.signature,
+                                                     .batch = options->how.batch,
+                                                     .vhlo_version = TARE_SHLO_EXPORT_VERSION,
+                                                     .container = (enum tare_shlo_container)(options->module - 1) };
+    struct tare_shlo_exported_summary summary;
     if (options->dry_run) return TARE_OK;
+    if (options->module) return tare_shlo_export_model(&summary, model, options->output, &module);
     TARE_TRY(tare_saved_model_export(model, options->output, &export));
     return tare_command_warn_of_written(options->output, options->input, model, converted->was_quantized);
 }
@@ -271,7 +283,9 @@ static tare_status check_usage(const struct convert_options *options, const stru
                          how->calibration ? "calibration" : "data");
     if (converter->has_quantization && !converter->quantization.n_datasets)
         TARE_TRY(tare_workflow_quantize_check_samples(how, &converter->quantization.plan));
-    if (!options->dry_run)
+    const bool is_file = options->module && options->module - 1 != TARE_SHLO_SAVED_MODEL;
+    if (!options->dry_run && is_file) TARE_TRY(tare_command_check_file_apart(options->output, &options->input, 1));
+    if (!options->dry_run && !is_file)
         TARE_TRY(tare_command_check_model_output(options->output, options->input, options->overwrite));
     TARE_TRY(tare_command_check_file_apart(options->report, how->data.items, how->data.count));
     return tare_command_check_file_apart(options->report, &how->calibration, 1);

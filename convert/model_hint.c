@@ -74,6 +74,18 @@ static bool is_onnx(const struct sample *s) {
     return begins(s, 0, "\x08", 1) && varint(&version, &at, s) && version >= 3 && text_field(&at, 0x12, s);
 }
 
+/* HloModuleProto of XLA: name (1), entry computation (2), computations (3), each a message that begins with its name;
+ * or an HloProto, which begins with one. */
+static bool is_hlo(const struct sample *s) {
+    size_t at = 0, size;
+    if (!text_field(&at, 0x0a, s)) {
+        at = 1;
+        if (!begins(s, 0, "\x0a", 1) || !varint(&size, &at, s) || !text_field(&at, 0x0a, s)) return false;
+    }
+    if (!text_field(&at, 0x12, s) || at >= s->n_head || s->head[at++] != 0x1a) return false;
+    return varint(&size, &at, s) && at < s->n_head && s->head[at] == 0x0a && text_field(&at, 0x0a, s);
+}
+
 /* SavedModel: schema version (1, varint), then a MetaGraphDef (2) that begins with its MetaInfoDef (1). */
 static bool is_saved_model(const struct sample *s) {
     size_t at = 1, version, size;
@@ -99,6 +111,9 @@ static const char *archive(const struct sample *s) {
 /* What compilers print and JAX stores; NULL: neither. */
 static const char *kind_of_program(const struct sample *s) {
     const bool is_module = begins(s, 0, "module", 6) || begins(s, 0, "#loc", 4) || begins(s, 0, "// ", 3);
+    if (is_hlo(s))
+        return "this is a program of HLO, which XLA makes while it compiles (export the function in JAX: " WRITE_EXPORT
+               ")";
     if (begins(s, 0, "HloModule", 9))
         return "this is HLO text, which XLA makes while it compiles (export the function in JAX: " WRITE_EXPORT ")";
     if (is_module && (has_member(s, "stablehlo.") || has_member(s, "func.func") || has_member(s, "vhlo.")))
@@ -115,7 +130,7 @@ static const char *kind_of_file(const struct sample *s) {
                "a file with weights only needs the code of the model)";
     if (begins(s, 4, "TFL3", 4))
         return "this is a TensorFlow Lite model, which cannot be converted back (give the SavedModel that it was made "
-               "from)";
+               "from, or export the PyTorch model through JAX; docs/exporting.md)";
     if (begins(s, 0, "\x1f\x8b", 2)) return "this is a gzip file (unpack it, then give the folder of the SavedModel)";
     if (kind_of_program(s)) return kind_of_program(s);
     if (begins(s, 0, "\x80", 1) && s->n_head > 1 && s->head[1] >= 2 && s->head[1] <= 5)

@@ -80,7 +80,7 @@ const struct tare_option tare_quantize_rows[] = {
     { ROW("for", CHOICE, chip), .fallback = "any", .choices = tare_tpu_target_names,
       .help = "quantize only layers that become faster on this Cloud TPU chip: by Google's compiler where it is "
               "installed (tare check), otherwise by the estimate; the rest is computed in bfloat16 there" },
-    { ROW("batch", INT64, batch), .fallback = "8", .min = 1, .max = 65536, .needs = "for check",
+    { ROW("batch", INT64, batch), .fallback = "8", .min = 1, .max = 65536, .needs = "for check stablehlo",
       .help = "batch size on the chip" },
     { ROW("allow-unquantized", FLAG, allow_unquantized), .help = "write the model even if no op could be quantized" },
     { 0 },

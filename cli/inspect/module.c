@@ -79,7 +79,46 @@ static void print_exported(const struct tare_shlo_exported *exported) {
     printf(" (jax.export)\n");
 }
 
-static tare_status print_json(const struct tare_shlo_module *module, const char *path) {
+/* Where main's arguments are among those of the function, unless that is their own order, and which of the function's
+ * main does not take. */
+static tare_status print_arguments(const struct tare_shlo_artifact *artifact) {
+    struct tare_arena arena = { 0 };
+    struct tare_shlo_leaf *leaves;
+    size_t count, kept = 0, nested = 0;
+    const tare_status status =
+        tare_shlo_exported_leaves(&leaves, &count, &arena, artifact->file.data, artifact->file.size);
+    for (size_t i = 0; i < count; i++) {
+        kept += leaves[i].is_kept;
+        nested += strchr(leaves[i].path, ']')[1] != '\0' || *leaves[i].path == 'k';
+    }
+    for (size_t i = 0, number = 0; i < count && (kept < count || nested); i++) {
+        if (leaves[i].is_kept)
+            printf("  arg%-8zu %s\n", number++, leaves[i].path);
+        else
+            printf("  %-11s %s: the function does not use it\n", "dropped", leaves[i].path);
+    }
+    tare_arena_free(&arena);
+    return status;
+}
+
+/* {"arguments": [where arg0 is, …], "dropped": […]} */
+static tare_status add_arguments(json_t *root, const struct tare_shlo_artifact *artifact) {
+    struct tare_arena arena = { 0 };
+    struct tare_shlo_leaf *leaves;
+    size_t count;
+    json_t *arguments = json_array(), *dropped = json_array();
+    const tare_status status =
+        tare_shlo_exported_leaves(&leaves, &count, &arena, artifact->file.data, artifact->file.size);
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(leaves[i].is_kept ? arguments : dropped, tare_json_text(leaves[i].path));
+    json_object_set_new(root, "arguments", arguments);
+    json_object_set_new(root, "dropped_arguments", dropped);
+    tare_arena_free(&arena);
+    return status;
+}
+
+static tare_status print_json(const struct tare_shlo_module *module, const struct tare_shlo_artifact *artifact,
+                              const char *path) {
     struct tare_arena arena = { 0 };
     struct tare_shlo_summary s;
     json_t *root, *ops;
@@ -96,9 +135,11 @@ static tare_status print_json(const struct tare_shlo_module *module, const char 
                          module->bytecode_version, "functions", (json_int_t)s.n_functions, "matrix_products",
                          (json_int_t)s.n_products, "convolutions", (json_int_t)s.n_convolutions, "constant_bytes",
                          (json_int_t)s.constant_bytes, "ops", ops);
-        status = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0
-                     ? TARE_OK
-                     : TARE_FAIL(TARE_NO_MEMORY, "out of memory while the module was listed");
+        status = add_arguments(root, artifact);
+        if (status == TARE_OK)
+            status = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0
+                         ? TARE_OK
+                         : TARE_FAIL(TARE_NO_MEMORY, "out of memory while the module was listed");
         json_decref(root);
         if (status == TARE_OK) putchar('\n');
     }
@@ -116,11 +157,12 @@ tare_status tare_inspect_module(const struct inspect_options *options) {
         tare_error_prefix(status, "%s", options->model);
     } else {
         if (options->json) {
-            status = print_json(module, options->model);
+            status = print_json(module, &artifact, options->model);
         } else {
             printf("%s\n", options->model);
             print_exported(&artifact.exported);
             status = print_summary(module, options->ops);
+            if (status == TARE_OK) status = print_arguments(&artifact);
             if (status == TARE_OK && options->functions) status = print_text(module);
         }
         tare_shlo_free(module);

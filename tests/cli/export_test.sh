@@ -129,7 +129,7 @@ for index, (name, one) in enumerate(sorted(header.items())):
     first, last = one["data_offsets"]
     assert first == ends
     ends = last
-    numpy.save(f"weight{index}.npy", numpy.frombuffer(data[8 + size + first:8 + size + last], {"F32": "<f4", "I8": "i1"}[one["dtype"]]).reshape(one["shape"]))
+    numpy.save(f"weight{index}.npy", numpy.frombuffer(data[8 + size + first:8 + size + last], {"F32": "<f4", "I8": "i1", "U8": "u1"}[one["dtype"]]).reshape(one["shape"]))
     print(f"--input arg{index + 1}=weight{index}.npy")
 assert 8 + size + ends == len(data)
 PY
@@ -140,9 +140,20 @@ PY
 }
 apart "$model" image.npy
 apart quantized image.npy
+eight=$(stat -c %s apart.safetensors)
+"$tare" quantize "$model" four --method weight_only --bits 4 --quiet || fail "quantize --bits 4: $?"
+apart four image.npy
+[ "$(($(stat -c %s apart.safetensors) * 10))" -lt "$((eight * 7))" ] || fail "weights of 4 bits: $(stat -c %s apart.safetensors) bytes, of 8: $eight"
 python3 -c 'import numpy; numpy.save("row.npy", numpy.linspace(-1, 1, 16, dtype=numpy.float32)[None])'
 apart "$jax/layers_nested.jaxexport" row.npy
 expect 2 "--weights and --container saved_model are mutually exclusive" "$tare" export "$model" no --container saved_model --weights no.safetensors
+
+# A conversion that ends in a module.
+"$tare" convert "$model" converted --method int8_dynamic --quiet >/dev/null 2>&1 && "$tare" export converted whole.mlirbc --batch 3 --quiet || fail "convert, export: $?"
+"$tare" convert "$model" direct.mlirbc --method int8_dynamic --stablehlo mlirbc --batch 3 --quiet >/dev/null 2>err || fail "convert --stablehlo: $(cat err)"
+cmp direct.mlirbc whole.mlirbc || fail "convert --stablehlo writes another module than convert and export"
+"$tare" convert "$model" direct --stablehlo saved_model --quiet >/dev/null 2>err && "$tare" validate direct >out || fail "convert --stablehlo saved_model: $(cat err out)"
+expect 1 "is the input 'direct.mlirbc'" "$tare" convert direct.mlirbc direct.mlirbc --stablehlo mlirbc --quiet
 
 # Arguments and results with numbers for names keep their order, where a SavedModel has input_10 before input_2.
 shapes=() names=

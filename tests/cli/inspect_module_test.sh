@@ -25,6 +25,18 @@ fi
 "$tare" inspect "$work/pad" --ops >"$work/out" 2>/dev/null || fail "inspect of the unwrapped module"
 grep -qx ' *60 GatherV2' "$work/out" && grep -q ', 4 quantizable nodes$' "$work/out" || fail "quantizable gathers: $(cat "$work/out")"
 "$tare" inspect "$modules/network.mlirbc" --graph=main >"$work/out" && grep -qF -- '-> XlaCallModule' "$work/out" || fail "inspect --graph"
+# Arrays in dictionaries, two of which main does not take.
+"$tare" inspect "$source_dir/tests/golden/jax/of_a_tree.jaxexport" >"$work/out" || fail "inspect of_a_tree"
+tail -n 4 "$work/out" | diff - <(
+    cat <<'END'
+  dropped     args[0]['dense']['bias']: the function does not use it
+  arg0        args[0]['dense']['kernel']
+  dropped     args[1]['mask']: the function does not use it
+  arg1        args[1]['x']
+END
+) || fail "arguments: $(cat "$work/out")"
+"$tare" inspect "$source_dir/tests/golden/jax/of_a_tree.jaxexport" --json | tr -d ' \n' |
+    grep -qF '"arguments":["args[0]['"'dense'"']['"'kernel'"']","args[1]['"'x'"']"],"dropped_arguments":[' || fail "arguments in JSON"
 head -c 200 "$modules/network.mlirbc" >"$work/cut.mlirbc"
 expect 1 "$work/cut.mlirbc: unexpected end of a section at byte" "$tare" inspect "$work/cut.mlirbc"
 finish

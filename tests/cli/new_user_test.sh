@@ -20,6 +20,8 @@ printf 'PK\x03\x04..........other' >model.zip
 printf 'nothing known' >model.txt
 printf 'module @jit_f {\n  func.func public @main() {\n' >text.mlir
 printf 'HloModule jit_f, is_scheduled=true' >text.hlo
+printf '\x0a\x05jit_f\x12\x06main.4\x1a\x08\x0a\x06main.4' >module.hlo.pb
+printf '\x0a\x19\x0a\x05jit_f\x12\x06main.4\x1a\x08\x0a\x06main.4' >program.hlo.pb
 printf '\x80\x04\x95\0jax._src.interpreters.pxla' >compiled.bin
 cp "$source_dir/tests/golden/jax/dialect_stablehlo.mlirbc" .
 mkdir -p served/1 && cp -r "$model"/. served/1/ && mkdir empty checkpoint && touch checkpoint/checkpoint
@@ -35,6 +37,8 @@ model.pt|this is a PyTorch model (export it
 old.pt|this is a Python pickle, probably a PyTorch model
 text.mlir|this is StableHLO text (write it as a portable artifact: python3 -c
 text.hlo|this is HLO text, which XLA makes while it compiles (export the function
+module.hlo.pb|this is a program of HLO, which XLA makes while it compiles (export the function
+program.hlo.pb|this is a program of HLO, which XLA makes
 compiled.bin|this is an executable that JAX compiled, without the program (export the function
 dialect_stablehlo.mlirbc|this is bytecode of the dialect stablehlo (write it as a portable artifact: python3 -c
 model.zip|this is a ZIP archive (unpack it

@@ -554,12 +554,22 @@ static bool pack_bools(struct tare_build *build, struct tare_shlo_attr *attr, co
 /* Weights of 4 bits: TensorFlow's ops have them as int8, the TPU's matrix unit as s4, where that is what the module
  * says.
  */
-static bool fits_four_bits(const struct tare_tensor *tensor) {
+bool tare_build_fits_four_bits(const struct tare_tensor *tensor) {
     const int8_t *values = TARE_CONST_DATA(int8_t, tensor);
     if (tensor->dtype != TARE_DT_INT8 || tensor->splat || tensor->elements < LEAST_FOUR_BITS) return false;
     for (int64_t i = 0; i < tensor->elements; i++)
         if (values[i] < -8 || values[i] > 7) return false;
     return true;
+}
+
+tare_build_value tare_build_unpack(struct tare_build *build, tare_build_value packed, const struct tare_shape *shape) {
+    struct tare_shape pairs = tare_build_shape(packed);
+    pairs.dims[pairs.rank++] = 2;
+    const struct tare_shlo_type *type = tare_build_type(build, TARE_DT_INT4, &pairs);
+    const tare_build_value halves = tare_build_value_of(
+        build, &(struct tare_build_request){
+                   .name = "bitcast_convert", .operands = &packed, .n_operands = 1, .results = &type, .n_results = 1 });
+    return tare_build_convert(build, tare_build_reshape(build, halves, shape), TARE_DT_INT8);
 }
 
 /* One element a byte, whose upper bits are 0. */
@@ -576,7 +586,7 @@ static tare_build_value four_bits(struct tare_build *build, const struct tare_te
 }
 
 tare_build_value tare_build_constant(struct tare_build *build, const struct tare_tensor *tensor) {
-    if (fits_four_bits(tensor)) return four_bits(build, tensor);
+    if (tare_build_fits_four_bits(tensor)) return four_bits(build, tensor);
     struct tare_shlo_attr *attr = new_attr(build, TARE_SHLO_ATTR_TENSOR);
     if (!attr) return NULL;
     attr->type = tare_build_type(build, tensor->dtype, &tensor->shape);

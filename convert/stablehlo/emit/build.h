@@ -120,6 +120,11 @@ tare_build_value tare_build_iota(struct tare_build *build, int dtype, const stru
 /* Borrows the elements, which must live until the module is written. int8 numbers that all have 4 bits are converted
  * from s4. */
 tare_build_value tare_build_constant(struct tare_build *build, const struct tare_tensor *tensor);
+/* Whether it would be. */
+bool tare_build_fits_four_bits(const struct tare_tensor *tensor);
+/* The int8 numbers of the shape whose 4 bits are the halves of a uint8 argument's elements, the lower ones first, along
+ * the last axis. */
+tare_build_value tare_build_unpack(struct tare_build *build, tare_build_value packed, const struct tare_shape *shape);
 /* The number, rounded to the dtype, in every element. */
 tare_build_value tare_build_splat(struct tare_build *build, int dtype, const struct tare_shape *shape, double number);
 tare_build_value tare_build_scalar(struct tare_build *build, int dtype, double number);

@@ -56,13 +56,38 @@ static tare_build_value weight(struct tare_emit *emit, const struct tare_node *n
     return value;
 }
 
+/* The same for numbers of 4 bits: two in a byte, since files of safetensors have no smaller elements. */
+static tare_build_value packed_weight(struct tare_emit *emit, const struct tare_node *node,
+                                      const struct tare_tensor *tensor) {
+    struct tare_tensor *packed = TARE_NEW(&emit->arena, struct tare_tensor);
+    uint8_t *bytes = tare_arena_alloc(&emit->arena, (size_t)tensor->elements / 2);
+    const uint8_t *codes = TARE_CONST_DATA(uint8_t, tensor);
+    if (!packed || !bytes) return tare_build_fail(&emit->build, TARE_NO_MEMORY);
+    for (int64_t i = 0; i < tensor->elements / 2; i++)
+        bytes[i] = (uint8_t)((codes[2 * i] & 15) | codes[2 * i + 1] << 4);
+    *packed = (struct tare_tensor){
+        .dtype = TARE_DT_UINT8, .shape = tensor->shape, .elements = tensor->elements / 2, .data = bytes
+    };
+    packed->shape.dims[packed->shape.rank - 1] /= 2;
+    const tare_build_value argument = weight(emit, node, packed);
+    return argument ? tare_build_unpack(&emit->build, argument, &tensor->shape) : NULL;
+}
+
+static tare_build_value constant_value(struct tare_emit *emit, const struct tare_node *node,
+                                       const struct tare_tensor *constant) {
+    const struct tare_shape *shape = &constant->shape;
+    if (!emit->weights_apart || constant->splat || constant->elements < LEAST_WEIGHT)
+        return tare_build_constant(&emit->build, constant);
+    return tare_build_fits_four_bits(constant) && shape->dims[shape->rank - 1] % 2 == 0 && shape->rank < TARE_MAX_RANK
+               ? packed_weight(emit, node, constant)
+               : weight(emit, node, constant);
+}
+
 static tare_build_value edge_value(struct tare_emit *emit, struct tare_edge edge) {
     struct tare_emit_value *value = value_of(emit, edge);
     if (!value) return emit->graph->args[edge.node->position];
     if (!value->value && value->constant.dtype != TARE_DT_INVALID)
-        value->value = emit->weights_apart && !value->constant.splat && value->constant.elements >= LEAST_WEIGHT
-                           ? weight(emit, edge.node, &value->constant)
-                           : tare_build_constant(&emit->build, &value->constant);
+        value->value = constant_value(emit, edge.node, &value->constant);
     if (!value->value && emit->build.status == TARE_OK)
         return tare_build_fail(&emit->build, TARE_FAIL(TARE_UNSUPPORTED, "output %d of %s has no StableHLO form",
                                                        edge.index, edge.node->op));

@@ -129,6 +129,11 @@ def named_layers(x):
         return (y @ weights)[0]
 
 
+def of_a_tree(weights, batch):
+    """Arguments in dictionaries, two of which it does not use."""
+    return batch["x"] @ weights["dense"]["kernel"]
+
+
 OPEN = (loop_over_rows, matrix_of_any_size)
 for function in (narrow_constants, in_bfloat16, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
     shape = export.symbolic_shape("n") if function in OPEN else (3,)
@@ -140,3 +145,7 @@ for function in (narrow_constants, in_bfloat16, platform_branches, platform_kern
     values = np.asarray(jax.jit(function)(np.array([1, 2, 3], np.float32)))
     with open(os.path.join(FOLDER, function.__name__ + ".values"), "w") as out:
         out.write(" ".join(f"{value:g}" for value in values) + "\n")
+float32 = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.float32)
+exported = export.export(jax.jit(of_a_tree))({"dense": {"kernel": float32(4, 4), "bias": float32(4)}}, {"x": float32(2, 4), "mask": float32(2)})
+with open(os.path.join(FOLDER, "of_a_tree.jaxexport"), "wb") as out:
+    out.write(exported.serialize())
