@@ -149,7 +149,7 @@ apart "$jax/layers_nested.jaxexport" row.npy
 expect 2 "--weights and --container saved_model are mutually exclusive" "$tare" export "$model" no --container saved_model --weights no.safetensors
 
 # A conversion that ends in a module.
-"$tare" convert "$model" converted --method int8_dynamic --quiet >/dev/null 2>&1 && "$tare" export converted whole.mlirbc --batch 3 --quiet || fail "convert, export: $?"
+"$tare" convert "$model" placed --method int8_dynamic --quiet >/dev/null 2>&1 && "$tare" export placed whole.mlirbc --batch 3 --quiet || fail "convert, export: $?"
 "$tare" convert "$model" direct.mlirbc --method int8_dynamic --stablehlo mlirbc --batch 3 --quiet >/dev/null 2>err || fail "convert --stablehlo: $(cat err)"
 cmp direct.mlirbc whole.mlirbc || fail "convert --stablehlo writes another module than convert and export"
 "$tare" convert "$model" direct --stablehlo saved_model --quiet >/dev/null 2>err && "$tare" validate direct >out || fail "convert --stablehlo saved_model: $(cat err out)"
