@@ -1,6 +1,7 @@
 /* Moves the choice of a layer's weight from a stack (jax.lax.scan) to the product that uses it, so that quantization
  * finds the stack where the product is:
  *
+ * - A stack of which an iteration uses several entries is split: lax.scan(unroll=2).
  * - A function that is called with weights that its callers chose is inlined: the two layers of an iteration of
  *   lax.scan(unroll=2).
  * - A loop that carries a part of a stack through all its iterations gets the number of the part instead, and chooses
@@ -9,6 +10,7 @@
 #include "convert/pass.h"
 #include "base/alloc.h"
 #include "convert/passes/copies.h"
+#include "convert/passes/split_blocks.h"
 #include "graph/calls.h"
 #include "graph/emit.h"
 #include "graph/inline.h"
@@ -277,14 +279,16 @@ static tare_status enter_loops(struct tare_graph *graph, size_t *changes) {
 
 static tare_status run_once(struct tare_arena *arena, struct tare_graph_model *model, size_t *changes) {
     for (size_t g = 0; g <= model->n_functions; g++)
+        TARE_TRY(tare_split_blocks(graph_at(model, g), changes));
+    for (size_t g = 0; g <= model->n_functions; g++)
         TARE_TRY(inline_calls(arena, graph_at(model, g), changes));
     for (size_t g = 0; g <= model->n_functions; g++)
         TARE_TRY(enter_loops(graph_at(model, g), changes));
     return TARE_OK;
 }
 
-/* Stacks that folding made (a reshaped one) become constants of the loops first; so do those of inner loops after each
- * round. */
+/* Stacks that folding made (a reshaped one) become constants of the loops first; so do those of inner loops, and
+ * entries that need no choice, after each round. */
 static tare_status run(struct tare_graph_model *model, size_t *changes) {
     size_t found, localized = 0;
     do {
@@ -293,6 +297,7 @@ static tare_status run(struct tare_graph_model *model, size_t *changes) {
         tare_status status = tare_pass_localize_constants.run(model, &localized);
         if (status == TARE_OK) status = run_once(&arena, model, &found);
         tare_arena_free(&arena);
+        if (status == TARE_OK && found) status = tare_pass_fold_constants.run(model, &localized);
         TARE_TRY(status);
         *changes += found;
     } while (found);

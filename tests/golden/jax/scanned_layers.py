@@ -1,7 +1,7 @@
 """Four residual blocks under lax.scan, and the same ones unrolled, for tests/cli/scanned_layers_test.sh: run with JAX
 (tests/judges/README.md). The blocks' activations differ in size, and so do the channels of their weights. Writes
-layers_scanned.jaxexport and layers_unrolled.jaxexport beside this script, the same with two layers in an iteration, from the last
-entry to the first, and in two nested loops (pairs, backwards, nested), and layers_convolutions.jaxexport with three convolutions
+layers_scanned.jaxexport and layers_unrolled.jaxexport beside this script, the same with two or three layers in an iteration,
+from the last entry to the first, and in two nested loops (pairs, rest, backwards, nested), and layers_convolutions.jaxexport with three convolutions
 under lax.scan."""
 import os
 
@@ -40,6 +40,11 @@ def pairs(x):
     return lax.scan(block, x, stacks, unroll=2)[0]
 
 
+def rest(x):
+    """Three layers in the only iteration, and one that is left."""
+    return lax.scan(block, x, stacks, unroll=3)[0]
+
+
 def backwards(x):
     """The last entry first, which is the first layer."""
     return lax.scan(block, x, tuple(stack[::-1] for stack in stacks), reverse=True)[0]
@@ -60,7 +65,7 @@ def convolutions(x):
     return lax.scan(lambda y, w: (y + jax.nn.relu(convolve(y, w)), None), x, filters)[0]
 
 
-for function in (scanned, unrolled, pairs, backwards, nested, convolutions):
+for function in (scanned, unrolled, pairs, rest, backwards, nested, convolutions):
     shape = (1, 6, 6, 8) if function is convolutions else (1, WIDTH)
     exported = export.export(jax.jit(function), platforms=("cpu",))(jax.ShapeDtypeStruct(shape, jnp.float32))
     with open(os.path.join(FOLDER, f"layers_{function.__name__}.jaxexport"), "wb") as out:
