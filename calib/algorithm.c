@@ -209,7 +209,10 @@ static void store_range(const struct tare_statistics *statistics, const struct t
 
 tare_status tare_algorithm_range_of_bins(struct tare_range *out, const struct tare_algorithm_choice *choice,
                                          const struct tare_statistics *statistics, const struct tare_bins *bins,
-                                         const struct tare_qscheme *scheme) {
+                                         const struct tare_qscheme *deployed) {
+    struct tare_qscheme tight = *deployed; /* a search would make a range so narrow that the headroom is used */
+    const struct tare_qscheme *scheme = &tight;
+    tight.headroom = 0;
     if (find_range(out, statistics, choice, scheme)) return TARE_OK;
     *out = (struct tare_range){ .candidates = 1 };
     TARE_TRY(row_of(choice)->range(out, statistics, bins, choice->values, scheme));

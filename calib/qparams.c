@@ -57,6 +57,8 @@ struct tare_qparams tare_qparams_of_range(double low, double high, const struct 
         p.scale = fmax(high / p.qmax, low / p.qmin);
         return p;
     }
+    low = ldexp(low, scheme->headroom);
+    high = ldexp(high, scheme->headroom);
     p.scale = (high - low) / ((double)p.qmax - p.qmin);
     if (!scheme->symmetric) p.zero_point = zero_point_least_error(low, high, &p);
     return p;

@@ -32,6 +32,7 @@ struct tare_qscheme {
     bool symmetric;                 /* zero point 0 */
     bool narrow;                    /* the lowest code is not used: [-127, 127] */
     enum tare_number_format format; /* float8: bits, symmetric and narrow are those of tare_qscheme_weight */
+    int headroom;                   /* the codes reach 2^headroom times as far as the range */
 };
 
 extern const struct tare_qscheme tare_qscheme_activation; /* int8 asymmetric [-128, 127] */
@@ -43,6 +44,7 @@ extern const struct tare_qscheme tare_qscheme_weight;     /* int8 symmetric narr
  *   range-symmetric         symmetric and narrow: max(|low|, |high|) on both sides, zero point 0;
  *   range-symmetric-full    symmetric, not narrow: scale is max(high / qmax, low / qmin), zero point 0;
  *   range-degenerate        a range no wider than 1e-6 is extended to at least [-5e-7, 5e-7];
+ *   range-headroom          the range is then made 2^headroom times as wide;
  *   zero-point-least-error  the zero point computed from the end of the range with the smaller rounding error (the
  * upper end on a tie), clamped to [qmin, qmax] and rounded half away from zero;
  *   float8-scale            float8: max(|low|, |high|) is the largest number of the format. */

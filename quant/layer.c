@@ -427,7 +427,11 @@ struct tare_qscheme tare_quant_activation_scheme(const struct tare_quant_setting
     struct tare_qscheme scheme = tare_qscheme_activation;
     if (setting->format) return tare_quant_weight_scheme(setting);
     scheme.symmetric = setting->symmetric;
-    return setting->activation_bits == 16 ? tare_qscheme_wide : scheme;
+    if (setting->activation_bits == 16) {
+        scheme = tare_qscheme_wide;
+        scheme.headroom = setting->headroom;
+    }
+    return scheme;
 }
 
 tare_status tare_quant_make_real(struct tare_quant_layer *layer) {

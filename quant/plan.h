@@ -49,6 +49,7 @@ struct tare_quant_setting {
     bool symmetric;      /* activations: symmetric ranges */
     int activation_bits; /* 8 or 16, which is symmetric in [-32767, 32767] whatever `symmetric` is; 0: 8, and 16 for
                             static layers of the op set XLA whose output int8 would make too noisy */
+    int headroom;        /* of activations of 16 bits (calib/qparams.h); set with them, never given */
     struct tare_algorithm_choice algorithm; /* chooses activation ranges; row NULL: min_max */
     uint64_t given;                         /* bit i: row i of tare_quant_setting_rows was given */
 };

@@ -39,11 +39,8 @@ static const double WORTH_PASS = 0.5;      /* the same for passes, which may add
 /* SmoothQuant brings every channel close to the ends of the range, so that data beyond the samples' extremes are
  * clipped sooner. */
 static const double WORTH_SMOOTHING = 3;
-static const double WORTH_INPUT = 0.5;   /* for a per-layer algorithm, measured on the values of the layer's input */
-static const double WORTH_EXCEPTION = 3; /* half a bit, for the layer alone: for overrides that cost speed or size */
-static const double POOR_WHOLE_DB =
-    25;                           /* a model with a lower SQNR is tried with activations of 16 bits in all layers */
-static const double POOR_DB = 15; /* a layer with a lower SQNR alone is examined */
+static const double WORTH_INPUT = 0.5;    /* for a per-layer algorithm, measured on the values of the layer's input */
+static const double POOR_DB = 15;         /* a layer with a lower SQNR alone is examined */
 static const double LARGE_SHARE = 0.4;    /* so is a layer with at least this share of the total noise … */
 static const double MOST_OF_NOISE = 0.95; /* if all layers together have less than POOR_DB: the largest contributors */
 static const double FINE_DB = 40;         /* … unless its SQNR alone is at least this */
@@ -159,36 +156,6 @@ static tare_status choose_own_algorithms(struct tare_autotune_search *c) {
     return TARE_OK;
 }
 
-static bool can_widen(const struct tare_autotune_search *c) {
-    const struct tare_quant_plan *options = &c->task->variant->plan;
-    return options->setting.method->takes_wide && !options->setting.format && options->op_set == TARE_OP_SET_XLA &&
-           options->setting.activation_bits != 16;
-}
-
-/* ---- activations of 16 bits in all layers ---- */
-
-static void set_width(struct tare_autotune *out, int bits, const char *why) {
-    for (size_t i = 0; i < out->count; i++) {
-        out->layers[i].activation_bits = bits;
-        if (!*out->layers[i].why || !bits) out->layers[i].why = why;
-    }
-}
-
-/* Where nothing that costs less has helped. */
-static tare_status choose_width(struct tare_autotune_search *c) {
-    double db;
-    if (!can_widen(c) || !(c->out->db < POOR_WHOLE_DB)) return TARE_OK;
-    for (size_t i = 0; i < c->out->count; i++)
-        if (*c->out->layers[i].why) return TARE_OK; /* algorithms of their own are for 8 bits */
-    set_width(c->out, 16, "activations of 16 bits, as all layers");
-    TARE_TRY(tare_autotune_measure(&db, c, NULL));
-    if (tare_autotune_improves(c, db, c->best, WORTH_EXCEPTION))
-        tare_autotune_keep(c, db);
-    else
-        set_width(c->out, 0, "");
-    return TARE_OK;
-}
-
 /* ---- layers that do badly ---- */
 
 static double noise_of(const struct tare_autotune_layer *layer) {
@@ -202,7 +169,7 @@ static tare_status try_exception(bool *taken, struct tare_autotune_search *c, st
     double db;
     *layer = *other;
     TARE_TRY(tare_autotune_measure(&db, c, layer));
-    *taken = db > before.alone_db + WORTH_EXCEPTION;
+    *taken = db > before.alone_db + TARE_WORTH_EXCEPTION_DB;
     *layer = *taken ? *other : before;
     if (!*taken) return TARE_OK;
     layer->why = tare_arena_printf(&c->out->arena, "%s: %.1f dB alone, %.1f as all", what, db, before.alone_db);
@@ -230,7 +197,8 @@ static tare_status find_exception(struct tare_autotune_search *c, struct tare_au
     }
     other = *layer;
     other.activation_bits = 16;
-    if (!taken && can_widen(c)) TARE_TRY(try_exception(&taken, c, layer, &other, "activations of 16 bits"));
+    if (!taken && tare_autotune_can_widen(c))
+        TARE_TRY(try_exception(&taken, c, layer, &other, "activations of 16 bits"));
     other = *layer;
     other.bits = 8;
     if (!taken && setting->bits == 4) TARE_TRY(try_exception(&taken, c, layer, &other, "8 bits"));
@@ -368,7 +336,7 @@ static tare_status choose(struct tare_autotune_search *c) {
     TARE_TRY(choose_passes(c));
     if (ranges) TARE_TRY(choose_algorithm(c));
     if (ranges) TARE_TRY(choose_own_algorithms(c));
-    TARE_TRY(choose_width(c));
+    TARE_TRY(tare_autotune_choose_width(c));
     TARE_TRY(choose_exceptions(c));
     TARE_TRY(confirm(c));
     c->last = c->best;

@@ -6,6 +6,9 @@
 #include "eval/record_store.h"
 #include "workflow/autotune.h"
 
+/* dB that an override must gain if it costs speed or size: half a bit. */
+static const double TARE_WORTH_EXCEPTION_DB = 3;
+
 struct tare_autotune_search {
     struct tare_autotune *out;
     const struct tare_autotune_task *task;
@@ -37,6 +40,10 @@ tare_status tare_autotune_measure_float(struct tare_autotune_search *c) TARE_WAR
  * values differ; otherwise if it has less noise by `margin` decibels, and by the 90 % interval of the
  * difference at the worst output of the other row, for which few samples are not enough. */
 bool tare_autotune_improves(const struct tare_autotune_search *c, double db, size_t other, double margin);
+/* Whether layers may get activations of 16 bits that the user did not ask for. */
+bool tare_autotune_can_widen(const struct tare_autotune_search *c);
+/* Gives all layers activations of 16 bits if the best candidate is too noisy and they improve it enough. */
+tare_status tare_autotune_choose_width(struct tare_autotune_search *c) TARE_WARN_UNUSED;
 /* Makes the last candidate the best one. */
 void tare_autotune_keep(struct tare_autotune_search *c, double db);
 /* Sets the loss of the best candidate against float. */

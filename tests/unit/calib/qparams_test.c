@@ -68,6 +68,14 @@ static void range_symmetric_full__the_larger_scale_of_both_sides_is_used(void **
     assert_int_equal(p.qmin, -128);
 }
 
+static void range_headroom__the_codes_reach_farther_than_the_range(void **state) {
+    const struct tare_qscheme scheme = { .bits = 16, .symmetric = true, .narrow = true, .headroom = 2 };
+    const struct tare_qparams p = params(-1, 0.5, &scheme);
+    (void)state;
+    assert_true(p.scale == 4.0 / 32767);
+    assert_true(fabs(tare_qparams_round(&p, 3.5) - 3.5) < p.scale);
+}
+
 static void zero_point__comes_from_the_end_with_less_error(void **state) {
     /* scale 1/85: from below -128 + 42.5, from above 127 - 212.5: both -85.5, away from zero */
     struct tare_qparams p = params(-0.5, 2.5, &tare_qscheme_activation);
@@ -143,6 +151,7 @@ int main(void) {
         cmocka_unit_test(range_symmetric__uses_the_larger_magnitude),
         cmocka_unit_test(float8_scale__maps_the_larger_magnitude_to_the_largest_number),
         cmocka_unit_test(range_symmetric_full__the_larger_scale_of_both_sides_is_used),
+        cmocka_unit_test(range_headroom__the_codes_reach_farther_than_the_range),
         cmocka_unit_test(zero_point__comes_from_the_end_with_less_error),
         cmocka_unit_test(range_degenerate__is_widened_to_one_millionth),
         cmocka_unit_test(range__nan_infinity_and_reversed_ends_are_errors),

@@ -171,6 +171,47 @@ static void scores_without_an_axis_of_examples__are_no_number(void **state) {
     assert_int_equal(bits_of_scores(false), 8);
 }
 
+static void enlarge(struct tare_tensor *values, float factor) {
+    for (int64_t i = 0; i < values->elements; i++)
+        TARE_DATA(float, values)[i] *= factor;
+}
+
+/* y = x W with activations of 16 bits: the bits of them that are headroom, and the loss for values three times as large
+ * as those of the samples. */
+static int headroom(double *loss, double spread) {
+    const struct tare_quant_plan options = { .setting = { .method = &tare_method_static, .activation_bits = 16 } };
+    struct quantized_model m;
+    quantized_model_begin(&m, ROWS, IN, spread, 3);
+    quantized_model_return(
+        &m, mini_node(m.graph, "MatMul", "layer", 2, m.in, quantized_model_weight(&m, "w", IN, SCORES, 1, spread, 4)));
+    add_signature(&m);
+    struct tare_tensor expected = quantized_model_run(&m);
+    quantized_model_quantize(&m, &options, "");
+    enlarge(&expected, 3);
+    enlarge(&m.samples, 3);
+    struct tare_tensor got = quantized_model_run(&m);
+    *loss = quantized_model_loss(&got, &expected);
+    tare_tensor_reset(&expected);
+    tare_tensor_reset(&got);
+    const int bits = m.report.outcomes[0].setting.headroom;
+    quantized_model_end(&m);
+    return bits;
+}
+
+static void range_headroom__takes_in_values_that_no_sample_has(void **state) {
+    double loss;
+    (void)state;
+    assert_int_equal(headroom(&loss, 1), 2);
+    if (!(loss < 1e-4)) fail_msg("loss %.3g", loss);
+}
+
+static void range_headroom__none_where_16_bits_are_needed(void **state) {
+    double loss;
+    (void)state;
+    assert_int_equal(headroom(&loss, 0.4), 0);
+    if (!(loss > 1e-3)) fail_msg("loss %.3g: nothing was clipped", loss);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(channels_of_different_scales__need_16_bits),
@@ -182,6 +223,8 @@ int main(void) {
         cmocka_unit_test(a_number__tolerates_less_noise_than_scores),
         cmocka_unit_test(products_in_batches__have_the_noise_of_one),
         cmocka_unit_test(scores_without_an_axis_of_examples__are_no_number),
+        cmocka_unit_test(range_headroom__takes_in_values_that_no_sample_has),
+        cmocka_unit_test(range_headroom__none_where_16_bits_are_needed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
