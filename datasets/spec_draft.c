@@ -138,9 +138,20 @@ void tare_dataset_spec_draft(struct tare_strbuf *out, const struct tare_survey *
 
 /* ---- for a model ---- */
 
+const char *const tare_spec_draft_scale_texts[TARE_SPEC_SCALES] = { "?", "0 … 255", "0 … 1", "-1 … 1" };
+static const char *const scale_lines[TARE_SPEC_SCALES] = {
+    "  # scale: 0.00392156862745098   # if the model expects 0 … 1\n"
+    "  # mean: 127.5 std: 127.5   # if the model expects -1 … 1\n",
+    "",
+    "  scale: 0.00392156862745098\n",
+    "  mean: 127.5 std: 127.5\n",
+};
+
 struct draft {
     struct tare_strbuf *out;
+    struct tare_spec_draft_found *found;
     const struct tare_survey *survey;
+    const struct tare_spec_draft_options *options;
     const struct tare_survey_key *label;
     bool *used; /* by key */
 };
@@ -247,7 +258,8 @@ static void put_sample_shape(struct tare_strbuf *out, const struct tare_shape *s
     tare_strbuf_puts(out, "]\n");
 }
 
-static void put_image_for(struct tare_strbuf *out, const struct tare_spec_draft_input *input) {
+static void put_image_for(const struct draft *d, const struct tare_spec_draft_input *input) {
+    struct tare_strbuf *out = d->out;
     const bool first = !is_channels(input->shape.dims[3]);
     const int64_t *dims = input->shape.dims, channels = dims[first ? 1 : 3];
     const int64_t height = dims[first ? 2 : 1], width = dims[first ? 3 : 2];
@@ -257,9 +269,9 @@ static void put_image_for(struct tare_strbuf *out, const struct tare_spec_draft_
     tare_strbuf_puts(out, " }\n");
     if (first) tare_strbuf_puts(out, "  channels_first: true\n");
     put_type(out, input->dtype);
-    if (tare_dtype_is_floating(input->dtype))
-        tare_strbuf_puts(out, "  # scale: 0.00392156862745098   # if the model expects 0 … 1\n"
-                              "  # mean: 127.5 std: 127.5   # if the model expects -1 … 1\n");
+    if (!tare_dtype_is_floating(input->dtype)) return;
+    tare_strbuf_puts(out, scale_lines[d->options->scale]);
+    d->found->images++;
 }
 
 /* How strings become numbers. */
@@ -284,7 +296,7 @@ static void put_feature_for(const struct draft *d, const struct tare_spec_draft_
     put_text(out, key->name);
     tare_strbuf_putc(out, '\n');
     if (is_image_key(key) && is_image_input(input)) {
-        put_image_for(out, input);
+        put_image_for(d, input);
         return;
     }
     if (key->dtype == TARE_DT_STRING && input->dtype != TARE_DT_STRING) put_strings_for(out, input, key);
@@ -298,8 +310,16 @@ static void put_feature_for(const struct draft *d, const struct tare_spec_draft_
     if (by_default) tare_strbuf_puts(out, "  default_value: 0\n");
 }
 
+/* What an input takes, for the summary. */
+static void note(const struct draft *d, const struct tare_spec_draft_input *input, const char *what, const char *name) {
+    struct tare_strbuf *summary = &d->found->summary;
+    tare_strbuf_printf(summary, "%s'%s' from %s", summary->size ? ", " : "", input->name, what);
+    if (name) tare_strbuf_printf(summary, " '%s'", name);
+}
+
 static void put_columns_for(const struct draft *d, const struct tare_spec_draft_input *input) {
     bool has_all = true;
+    note(d, input, "all columns of numbers in the order of the data", NULL);
     tare_strbuf_puts(d->out, "  # In the order of the data; the model may expect another one.\n");
     for (size_t i = 0; i < d->survey->n_keys; i++) {
         if (!is_free(d, i) || !is_scalar_number(&d->survey->keys[i])) continue;
@@ -331,11 +351,16 @@ static bool put_input_for(const struct draft *d, const struct tare_spec_draft_in
     tare_strbuf_putc(d->out, '\n');
     if (by_record) {
         tare_strbuf_puts(d->out, "  source: RECORD shape: 1 whole: true\n");
+        note(d, input, "the whole record", NULL);
     } else if (by_columns) {
         put_columns_for(d, input);
     } else {
         d->used[key] = true;
         put_feature_for(d, input, &d->survey->keys[key]);
+        if (strcmp(d->survey->keys[key].name, input->name) != 0)
+            note(d, input, "feature", d->survey->keys[key].name);
+        else
+            d->found->named++;
     }
     tare_strbuf_puts(d->out, "}\n");
     return true;
@@ -347,52 +372,91 @@ static bool is_input_name(const char *name, const struct tare_spec_draft_input *
     return false;
 }
 
-static bool is_text_label(const struct tare_survey_key *key) {
-    return key->dtype == TARE_DT_STRING && is_single(key) && !key->mixed && key->n_texts && is_label_name(key);
+static bool is_text(const struct tare_survey_key *key) {
+    return key->dtype == TARE_DT_STRING && is_single(key) && !key->mixed && key->n_texts;
 }
 
-static void put_text_label(struct tare_strbuf *out, const struct tare_survey_key *key) {
-    tare_strbuf_puts(out, "# The labels are texts: list all of them in the order of the model's outputs.\n"
-                          "# label {\n#   feature: ");
-    put_text(out, key->name);
-    tare_strbuf_puts(out, "\n#   whole: true\n");
-    put_class_names(out, "#   ", key);
-    tare_strbuf_puts(out, "# }\n");
+/* Numbers are preferred to texts. */
+static const struct tare_survey_key *find_label(const struct draft *d, const struct tare_spec_draft_input *inputs,
+                                                size_t n_inputs) {
+    const struct tare_survey *survey = d->survey;
+    const struct tare_survey_key *text = NULL;
+    for (size_t i = 0; i < survey->n_keys; i++) {
+        const struct tare_survey_key *key = &survey->keys[i];
+        const bool named = d->options->label ? strcmp(key->name, d->options->label) == 0 : is_label_name(key);
+        if (!named || is_input_name(key->name, inputs, n_inputs)) continue;
+        if (is_text(key))
+            text = text ? text : key;
+        else if (d->options->label || is_label(key))
+            return key;
+    }
+    return text;
 }
 
-size_t tare_dataset_spec_draft_for(struct tare_strbuf *out, const struct tare_survey *survey,
-                                   const struct tare_spec_draft_input *inputs, size_t n_inputs) {
-    struct draft d = { .out = out, .survey = survey, .used = tare_calloc(survey->n_keys + 1, sizeof *d.used) };
-    size_t missing = 0;
+static void put_label(const struct draft *d) {
+    const bool texts = is_text(d->label), decides = d->options->decides && !d->label->has_more_texts;
+    const char *indent = texts && !decides ? "# " : "";
+    if (texts && !decides)
+        tare_strbuf_puts(d->out, "# The labels are texts: list all of them in the order of the model's outputs.\n");
+    tare_strbuf_printf(d->out, "%slabel {\n%s  feature: ", indent, indent);
+    put_text(d->out, d->label->name);
+    tare_strbuf_printf(d->out, "\n%s  whole: true\n", indent);
+    if (texts) put_class_names(d->out, decides ? "  " : "#   ", d->label);
+    tare_strbuf_printf(d->out, "%s}\n", indent);
+    if (texts && !decides) return;
+    tare_strbuf_printf(&d->found->summary, "; label '%s'%s", d->label->name,
+                       texts ? ", whose texts are numbered in the order of their bytes" : "");
+}
+
+/* Expected values of the first output, which the comparison takes from the records by their name. */
+static void put_target(const struct draft *d) {
+    for (size_t i = 0; i < d->survey->n_keys; i++) {
+        const struct tare_survey_key *key = &d->survey->keys[i];
+        if (!d->options->target || strcmp(key->name, d->options->target) != 0) continue;
+        d->used[i] = true;
+        tare_strbuf_puts(d->out, "input {\n  name: ");
+        put_text(d->out, key->name);
+        tare_strbuf_puts(d->out, "\n  feature: ");
+        put_text(d->out, key->name);
+        tare_strbuf_printf(d->out, "\n%s}\n", is_single(key) ? "  shape: 1 whole: true\n" : "");
+        tare_strbuf_printf(&d->found->summary, "; expected values '%s'", key->name);
+    }
+}
+
+static void put_unused(const struct draft *d) {
     char shape[TARE_SHAPE_TEXT_SIZE];
+    for (size_t i = 0; i < d->survey->n_keys; i++) {
+        const struct tare_survey_key *key = &d->survey->keys[i];
+        if (!is_free(d, i)) continue;
+        tare_strbuf_puts(d->out, "# not used: feature ");
+        put_text(d->out, key->name);
+        tare_strbuf_printf(d->out, ", %s %s\n", tare_dtype_name(key->dtype), tare_shape_text(shape, &key->shape));
+    }
+}
+
+void tare_dataset_spec_draft_for(struct tare_strbuf *out, struct tare_spec_draft_found *found,
+                                 const struct tare_survey *survey, const struct tare_spec_draft_input *inputs,
+                                 size_t n_inputs, const struct tare_spec_draft_options *options) {
+    struct draft d = { .out = out,
+                       .found = found,
+                       .survey = survey,
+                       .options = options,
+                       .used = tare_calloc(survey->n_keys + 1, sizeof *d.used) };
+    *found = (struct tare_spec_draft_found){ 0 };
     if (!d.used) {
         out->failed = true;
-        return n_inputs;
+        return;
     }
-    for (size_t i = 0; i < survey->n_keys && !d.label; i++)
-        if (is_label(&survey->keys[i]) && !is_input_name(survey->keys[i].name, inputs, n_inputs))
-            d.label = &survey->keys[i];
+    d.label = options->target ? NULL : find_label(&d, inputs, n_inputs);
     tare_strbuf_printf(out, "# Draft of a DatasetSpec for the model's inputs from %" PRId64 " records (%s).\n",
                        survey->records, survey->kind ? survey->kind : "none");
     for (size_t i = 0; i < n_inputs; i++)
-        missing += !put_input_for(&d, &inputs[i]);
-    if (d.label) {
-        tare_strbuf_puts(out, "label {\n  feature: ");
-        put_text(out, d.label->name);
-        tare_strbuf_puts(out, "\n  whole: true\n}\n");
-    }
-    for (size_t i = 0; i < survey->n_keys; i++) {
-        if (!is_free(&d, i)) continue;
-        if (!d.label && is_text_label(&survey->keys[i])) {
-            d.label = &survey->keys[i];
-            put_text_label(out, d.label);
-            continue;
-        }
-        tare_strbuf_puts(out, "# not used: feature ");
-        put_text(out, survey->keys[i].name);
-        tare_strbuf_printf(out, ", %s %s\n", tare_dtype_name(survey->keys[i].dtype),
-                           tare_shape_text(shape, &survey->keys[i].shape));
-    }
+        found->missing += !put_input_for(&d, &inputs[i]);
+    if (found->named)
+        tare_strbuf_printf(&found->summary, "%s%zu input%s by name", found->summary.size ? ", " : "", found->named,
+                           found->named == 1 ? "" : "s");
+    put_target(&d);
+    if (d.label) put_label(&d);
+    put_unused(&d);
     tare_free(d.used);
-    return missing;
 }

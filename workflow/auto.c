@@ -1,5 +1,6 @@
 /* The steps of `tare auto`: compares, decides, builds, verifies and reports. */
 #include "workflow/auto.h"
+#include "workflow/auto_spec.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/strbuf.h"
@@ -347,7 +348,8 @@ tare_status tare_workflow_auto_open(struct tare_auto_job *out, struct tare_auto_
     if (!task->n_data) return TARE_FAIL(TARE_USAGE, "missing option '--data'");
     out->recipe = beside(&out->arena, task->output, ".recipe");
     out->report = beside(&out->arena, task->output, ".html");
-    if (!out->recipe || !out->report) return TARE_NO_MEMORY;
+    out->spec = beside(&out->arena, task->output, ".spec");
+    if (!out->recipe || !out->report || !out->spec) return TARE_NO_MEMORY;
     return tare_data_options_open(&request->records);
 }
 
@@ -358,6 +360,7 @@ static tare_status check_outputs(const struct tare_auto_job *job) {
     tare_saved_model_output_rules(&rules, task->model, job->request->overwrite);
     TARE_TRY(tare_output_dir_check(task->output, &rules));
     TARE_TRY(tare_output_file_check_apart(job->recipe, task->data, task->n_data));
+    TARE_TRY(tare_output_file_check_apart(job->spec, task->data, task->n_data));
     return tare_output_file_check_apart(job->report, task->data, task->n_data);
 }
 
@@ -377,6 +380,7 @@ static tare_status write_results(struct tare_auto_job *job) {
 
 tare_status tare_workflow_auto_run(struct tare_auto_job *job) {
     TARE_TRY(check_outputs(job));
+    TARE_TRY(tare_workflow_auto_find_spec(job));
     TARE_TRY(compare(job));
     const tare_status status = write_results(job);
     if (status == TARE_OK || status == TARE_INTERRUPTED || status == TARE_NO_MEMORY) return status;

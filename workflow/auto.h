@@ -31,7 +31,8 @@ struct tare_auto_built {
 /* Input of a run; everything is borrowed. */
 struct tare_auto_task {
     const char *model;                  /* SavedModel directory, or a file of a StableHLO module */
-    const char *output;                 /* directory to write; OUTPUT.recipe gets the plan, OUTPUT.html the report */
+    const char *output;                 /* directory to write; OUTPUT.recipe gets the plan, OUTPUT.html the report,
+                                         * OUTPUT.spec a DatasetSpec where records need one and none is given */
     const struct tare_op_registry *ops; /* NULL: the built-in ones */
     const char *const *data;            /* representative samples */
     size_t n_data;
@@ -52,13 +53,13 @@ struct tare_auto_task {
 
 /* A run. */
 struct tare_auto_job {
-    const struct tare_auto_request *request;
+    struct tare_auto_request *request; /* gets a drafted spec */
     const struct tare_auto_task *task;
     struct tare_arena arena;
-    const char *recipe, *report; /* paths of the plan and of the report */
-    const char *plan;            /* of the recommended model; NULL: nothing is quantized */
-    const char *answers;         /* hash of the outputs that were measured */
-    bool uses_samples;           /* the plan needs them */
+    const char *recipe, *report, *spec; /* paths of the plan, of the report and of a drafted DatasetSpec */
+    const char *plan;                   /* of the recommended model; NULL: nothing is quantized */
+    const char *answers;                /* hash of the outputs that were measured */
+    bool uses_samples;                  /* the plan needs them */
 };
 
 /* Opens the request's spec and names the files beside the output. TARE_USAGE without samples. Writes nothing. Release

@@ -9,12 +9,10 @@
 #include "cli/hint.h"
 #include "cli/log.h"
 #include "cli/output_check.h"
-#include "convert/saved_model.h"
-#include "datasets/spec_draft.h"
 #include "datasets/survey.h"
-#include "eval/model_inputs.h"
 #include "eval/report/json_text.h"
 #include "workflow/data_options.h"
+#include "workflow/spec_draft.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -254,28 +252,13 @@ static tare_status print_survey(const struct tare_survey *survey, bool json) {
 /* Appends a draft for the inputs of a signature of the model. */
 static tare_status draft_for_model(struct tare_strbuf *text, const struct tare_survey *survey, const char *path,
                                    const char *key) {
-    const struct tare_saved_model_options look = { .without_values = true, .read_only = true };
     const struct tare_log log = tare_command_log(true);
-    const struct tare_signature *signature;
-    struct tare_spec_draft_input *inputs = NULL;
-    struct tare_graph_model *model;
-    tare_status status;
-    TARE_TRY(tare_saved_model_load(&model, path, &look));
-    TARE_CHECK(tare_pick_signature(&signature, model, key));
-    const size_t count = signature->n_inputs;
-    inputs = tare_calloc(count + 1, sizeof *inputs);
-    if (!inputs) TARE_CHECK(TARE_NO_MEMORY);
-    for (size_t i = 0; i < count; i++) {
-        const struct tare_binding *input = &signature->inputs[i];
-        inputs[i] = (struct tare_spec_draft_input){ input->key, tare_dtype_base(input->dtype), input->shape };
-    }
-    const size_t missing = tare_dataset_spec_draft_for(text, survey, inputs, count);
-    status = tare_strbuf_status(text);
-    if (status == TARE_OK && missing)
+    struct tare_spec_draft_found found;
+    const tare_status status =
+        tare_workflow_draft_spec(text, &found, survey, path, key, &(struct tare_spec_draft_options){ 0 });
+    tare_strbuf_free(&found.summary);
+    if (status == TARE_OK && found.missing)
         tare_warn(&log, "some inputs of %s have no feature in the data: edit the draft", path);
-done:
-    tare_free(inputs);
-    tare_model_free(model);
     return status;
 }
 

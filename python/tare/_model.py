@@ -654,7 +654,8 @@ class Model(Owner):
         Parameters
         ----------
         out : path
-            Directory to write; ``out.recipe`` gets the plan, if anything is quantized, and ``out.html`` the report.
+            Directory to write; ``out.recipe`` gets the plan, if anything is quantized, and ``out.html`` the report;
+            ``out.spec`` gets a DatasetSpec if files of records need one and `spec` is not given.
         data : array, tuple, dict of arrays, iterable, DataFrame, or path(s)
             Representative samples, as for `tare.calibrate`. Data from memory is kept in a temporary file during the call.
         eval : the same, optional

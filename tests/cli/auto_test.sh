@@ -39,4 +39,27 @@ few_files() { (ulimit -n 5; exec "$tare" "$@"); }
 expect 1 "what was written is complete, but then: unwritten: cannot create " few_files auto "$model" unwritten "${data[@]}" --quiet
 cmp -s unwritten.recipe int8.recipe && grep -q '</html>' unwritten.html || fail "the plan or the report is not complete"
 absent unwritten
+
+# Images and rows of CSV files without a spec: what is assumed is printed and kept.
+python3 - <<'PY' || fail "no images: $?"
+import pathlib, struct, zlib
+chunk = lambda kind, data: struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+for i in range(4):
+    path = pathlib.Path('pictures', f'{i}.png')
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 28, 28, 8, 0, 0, 0, 0)) +
+                     chunk(b'IDAT', zlib.compress((b'\0' + bytes([60 * i]) * 28) * 28)) + chunk(b'IEND', b''))
+pathlib.Path('rows.csv').write_text('a,b\n1,2\n')
+PY
+expect 1 "no --spec: pictures: images without labels do not show the scale that the model expects" \
+    "$tare" auto "$model" flat --data pictures
+expect 1 "no --spec: rows.csv: 1 of the model's inputs have no feature in the records" "$tare" auto "$model" flat --data rows.csv
+absent flat.spec
+for name in a b; do mkdir -p classes/$name && cp pictures/*.png classes/$name; done
+"$tare" auto "$model" flat --data classes >out 2>log && fail "auto decides by 8 images"
+grep -q "^tare: flat.spec is assumed, because there is no --spec: 'image' from feature 'image/encoded'; label 'image/class/label'; pixels as .* (top-1 of the float model: .* with 0 … 255, .* with 0 … 1, .* with -1 … 1)$" log ||
+    fail "nothing is assumed: $(head -1 log)"
+"$tare" auto "$model" flat --data classes >out 2>log && fail "auto decides by 8 images"
+grep -qx 'tare: flat.spec is used, because there is no --spec' log || fail "another spec: $(head -1 log)"
+grep -qx "next: tare dataset head classes --spec flat.spec" out || fail "no next step: $(tail -1 out)"
 finish

@@ -97,10 +97,6 @@ run("dataset", "info", "test.csv", "--draft-spec", "unlabelled.spec", "--model",
 run("run", "heart", "--data", "test.csv", "--spec", "unlabelled.spec", "--output-dir", "outputs")
 scores = struct.unpack("<2000f", next(pathlib.Path("outputs").glob("*.npy")).read_bytes()[-8000:])  # the labels are what the model says
 table("test.csv", [[*row, int(score > 0.5)] for row, score in zip(rows, scores)])
-for spec, data in (("classifier", "images/test"), ("heart", "test.csv")):
-    run("dataset", "info", data, "--draft-spec", f"{spec}.spec", "--model", spec)
-spec = pathlib.Path("classifier.spec")
-spec.write_text(spec.read_text().replace("# scale", "scale"))
 PY
 # A bucket, and programs that read it.
 mkdir bin

@@ -21,20 +21,29 @@ static struct tare_survey_key label = {
     .name = "image/class/label", .dtype = TARE_DT_INT64, .records = 9, .elements = 9
 };
 
-static size_t draft(struct tare_strbuf *out, struct tare_survey_key *keys, size_t n_keys,
-                    const struct tare_spec_draft_input *inputs, size_t n_inputs) {
+static size_t draft_with(struct tare_strbuf *out, const struct tare_spec_draft_options *options,
+                         struct tare_survey_key *keys, size_t n_keys, const struct tare_spec_draft_input *inputs,
+                         size_t n_inputs, const char *summary) {
+    struct tare_spec_draft_found found;
     const struct tare_survey survey = { .keys = keys, .n_keys = n_keys, .records = 9, .kind = "tf.Example" };
     struct tare_dataset_spec *spec;
     *out = (struct tare_strbuf){ 0 };
     for (size_t i = 0; i < n_keys; i++)
         if (!keys[i].shape.rank) keys[i].shape = tare_shape_make(1, 1);
-    const size_t missing = tare_dataset_spec_draft_for(out, &survey, inputs, n_inputs);
-    if (missing < n_inputs) {
+    tare_dataset_spec_draft_for(out, &found, &survey, inputs, n_inputs, options);
+    if (summary) assert_string_equal(tare_strbuf_text(&found.summary), summary);
+    tare_strbuf_free(&found.summary);
+    if (found.missing < n_inputs) {
         if (tare_dataset_spec_parse(&spec, tare_strbuf_text(out), out->size, "draft") != TARE_OK)
             fail_msg("%s\n%s", tare_error_text(), tare_strbuf_text(out));
         tare_dataset_spec_free(spec);
     }
-    return missing;
+    return found.missing;
+}
+
+static size_t draft(struct tare_strbuf *out, struct tare_survey_key *keys, size_t n_keys,
+                    const struct tare_spec_draft_input *inputs, size_t n_inputs) {
+    return draft_with(out, &(struct tare_spec_draft_options){ 0 }, keys, n_keys, inputs, n_inputs, NULL);
 }
 
 static void assert_has(const struct tare_strbuf *text, const char *part) {
@@ -54,6 +63,42 @@ static void draft__resizes_images_to_the_input(void **state) {
     tare_strbuf_free(&text);
     assert_int_equal(draft(&text, keys, 2, &first, 1), 0);
     assert_has(&text, "step { resize { height: 96 width: 128 } } }\n  channels_first: true\n  type: UINT8");
+    tare_strbuf_free(&text);
+}
+
+static void draft__with_options__needs_no_edit(void **state) {
+    const struct tare_spec_draft_input pixels = { "pixels", TARE_DT_FLOAT, tare_shape_make(4, -1, 96, 128, 3) },
+                                       numbers[] = { { "a", TARE_DT_FLOAT, tare_shape_make(2, -1, 1) },
+                                                     { "x", TARE_DT_FLOAT, tare_shape_make(2, -1, 2) } };
+    struct tare_survey_key images[] = { label, image };
+    struct tare_survey_key columns[] = {
+        { .name = "a", .dtype = TARE_DT_FLOAT, .records = 9, .elements = 9 },
+        { .name = "species",
+          .dtype = TARE_DT_STRING,
+          .records = 9,
+          .elements = 9,
+          .texts = { "no", "ay" },
+          .n_texts = 2 },
+        { .name = "b", .dtype = TARE_DT_INT64, .records = 9, .elements = 9 },
+        { .name = "c", .dtype = TARE_DT_FLOAT, .records = 9, .elements = 9 },
+        { .name = "y", .dtype = TARE_DT_FLOAT, .records = 9, .elements = 9 },
+    };
+    struct tare_strbuf text;
+    (void)state;
+    draft_with(&text, &(struct tare_spec_draft_options){ .scale = TARE_SPEC_SCALE_SIGNED }, images, 2, &pixels, 1,
+               "'pixels' from feature 'image/encoded'; label 'image/class/label'");
+    assert_has(&text, "  type: FLOAT32\n  mean: 127.5 std: 127.5\n}");
+    tare_strbuf_free(&text);
+    draft_with(
+        &text, &(struct tare_spec_draft_options){ .label = "species", .decides = true }, columns, 4, numbers, 2,
+        "'x' from all columns of numbers in the order of the data, 1 input by name; label 'species', whose texts "
+        "are numbered in the order of their bytes");
+    assert_has(&text, "label {\n  feature: \"species\"\n  whole: true\n  class_name: \"ay\"   # 0\n  class_name: "
+                      "\"no\"   # 1\n}");
+    tare_strbuf_free(&text);
+    draft_with(&text, &(struct tare_spec_draft_options){ .target = "y" }, columns, 5, numbers, 1,
+               "1 input by name; expected values 'y'");
+    assert_has(&text, "input {\n  name: \"y\"\n  feature: \"y\"\n  shape: 1 whole: true\n}");
     tare_strbuf_free(&text);
 }
 
@@ -217,6 +262,7 @@ static void label__is_an_index_or_a_one_hot_row(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draft__resizes_images_to_the_input),
+        cmocka_unit_test(draft__with_options__needs_no_edit),
         cmocka_unit_test(draft__prefers_features_of_the_same_name_and_converts_dtypes),
         cmocka_unit_test(draft__prefers_features_of_known_length),
         cmocka_unit_test(draft__gives_whole_records_to_models_that_parse_them),
