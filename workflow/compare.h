@@ -7,7 +7,7 @@
 #include "eval/record_store.h"
 #include "eval/sensitivity.h"
 #include "graph/op.h"
-#include "workflow/autotune.h"
+#include "workflow/autotune/autotune.h"
 #include "workflow/quantize.h"
 #include "workflow/mixed_precision_search.h"
 #include "workflow/unused_records.h"

@@ -8,7 +8,7 @@
 #include "convert/pipeline.h"
 #include "convert/prepared.h"
 #include "eval/explain.h"
-#include "workflow/autotune.h"
+#include "workflow/autotune/autotune.h"
 #include "workflow/check/fastest.h"
 #include "workflow/mixed_precision_search.h"
 #include "workflow/requests.h"

@@ -1,7 +1,7 @@
 /* The report of --auto, for outputs without error and outputs that cannot be measured. */
 #include "base/strbuf.h"
 #include "support/mini_model.h"
-#include "workflow/autotune.h"
+#include "workflow/autotune/autotune.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define TARE_WORKFLOW_AUTOTUNE_MEASURE_H
 
 #include "eval/record_store.h"
-#include "workflow/autotune.h"
+#include "workflow/autotune/autotune.h"
 
 /* dB that an override must gain if it costs speed or size: half a bit. */
 static const double TARE_WORTH_EXCEPTION_DB = 3;

@@ -1,5 +1,5 @@
 /* Automatic choice of activations of 16 bits in all layers, where nothing that costs less has helped. */
-#include "workflow/autotune_measure.h"
+#include "workflow/autotune/measure.h"
 #include "base/tensor/dtype.h"
 #include "eval/measure.h"
 #include "eval/model_inputs.h"

@@ -1,7 +1,7 @@
 /* Prints the automatic choices as a table and as a recipe. */
 #include "base/text_table.h"
 #include "eval/measure.h"
-#include "workflow/autotune.h"
+#include "workflow/autotune/autotune.h"
 #include "quant/recipe.h"
 
 #include <math.h>

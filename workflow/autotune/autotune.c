@@ -14,8 +14,8 @@
  * individual layers: a layer with a poor SQNR when
  * quantized alone, or with a large share of the total noise, gets an override of algorithm, method, granularity or bit
  * width, cheapest first. Overrides that do not improve the whole model are reverted. */
-#include "workflow/autotune.h"
-#include "workflow/autotune_measure.h"
+#include "workflow/autotune/autotune.h"
+#include "workflow/autotune/measure.h"
 #include "workflow/calibrate.h"
 #include "base/progress.h"
 #include "calib/algorithm.h"

@@ -1,5 +1,5 @@
 /* Candidates of an automatic choice: made from the current choices, run, and compared with each other. */
-#include "workflow/autotune_measure.h"
+#include "workflow/autotune/measure.h"
 #include "base/strbuf.h"
 #include "calib/algorithm.h"
 #include "convert/saved_model.h"
