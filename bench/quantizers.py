@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Accuracy of quantized models here and by other tools, in the same method, on seven small models that are trained in seconds.
+"""Accuracy of quantized models here and by other tools, in the same method, on seven small models that are trained in a minute each,
+and on the models and records of kws and resnet8 in the folder of test data, $TARE_TEST_DATA.
 
 quantizers.py write FOLDER [NAME…]  trains the models (or those named) and writes them as SavedModels, TensorFlow Lite and ONNX models, with
                                     samples and test records; TensorFlow with Keras, tf2onnx
-quantizers.py peers FOLDER          quantizes and runs them by the other tools: ONNX Runtime, NNCF (OpenVINO), ai-edge-quantizer,
-                                    and runs the models of TensorFlow Lite; onnxruntime, openvino, nncf, ai-edge-litert, ai-edge-quantizer
-quantizers.py table FOLDER TARE     quantizes and runs them by TARE, the program; prints a table in Markdown; numpy
+quantizers.py peers FOLDER [NAME…]  quantizes and runs them by each of the other tools that this Python has: TensorFlow's quantizer;
+                                    TensorFlow Lite, ONNX Runtime, NNCF (OpenVINO), ai-edge-quantizer (ai-edge-litert runs the first and last)
+quantizers.py table FOLDER TARE [PAGE]  quantizes and runs them by TARE, the program; prints a table in Markdown, or puts it into PAGE; numpy
 
 Data and weights follow from fixed seeds. A cell has the measure, and `*` where it is significantly worse than ours in the same
 row and `+` where it is better (paired test, p < 0.05): McNemar's exact test of classes, the sign test of squared errors.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +25,10 @@ import numpy as np
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
 METHODS = ("static", "dynamic", "weight_only")
 SAMPLES, RECORDS = 256, 2000
-NAMES = ("depthwise", "depthwise-spread", "transformer", "autoencoder", "table-1", "table-2", "lstm")
+TAKEN = {"kws": ("models/mlperf-tiny-kws", "tasks/kws/calibration.tfrecord.gz", "tasks/kws/eval.tfrecord.gz"),
+         "resnet8": ("models/resnet8_cifar10", "datasets/cifar10/calibration-512.tfrecord.gz", "datasets/cifar10/eval-1000.tfrecord.gz")}
+NAMES = ("depthwise", "depthwise-spread", "transformer", "autoencoder", "table-1", "table-2", "lstm", *TAKEN)
+MARKS = ("<!-- table of bench/quantizers.py -->", "<!-- end of the table -->")
 
 
 # ---- data: classes, or the input itself as the target ----
@@ -85,11 +90,14 @@ def network(name: str, x: np.ndarray):  # noqa: ANN201 (a Keras model)
             h = layers.Conv2D(24, 1)(layers.Activation("swish")(layers.BatchNormalization()(h)))
         o = layers.Dense(10)(layers.GlobalAveragePooling2D()(layers.Activation("swish")(h)))
     elif name == "transformer":
+        def gelu(x):  # noqa: ANN001, ANN202 (of tanh: tf2onnx has no Erfc)
+            return keras.activations.gelu(x, approximate=True)
+
         h = layers.Dense(32)(i)
         for _ in range(2):
             a = layers.LayerNormalization()(h)
             h = layers.Add()([h, layers.MultiHeadAttention(4, 8)(a, a)])
-            h = layers.Add()([h, layers.Dense(32)(layers.Dense(64, "gelu")(layers.LayerNormalization()(h)))])
+            h = layers.Add()([h, layers.Dense(32)(layers.Activation(gelu)(layers.Dense(64)(layers.LayerNormalization()(h))))])
         o = layers.Dense(6)(layers.Flatten()(h))
     elif name == "autoencoder":
         h = layers.Dense(8, "relu")(layers.Dense(48, "relu")(i))
@@ -134,9 +142,8 @@ def outliers(model) -> None:  # noqa: ANN001
                 part.set_weights([kernel / scale.reshape([32] + [1] * (kernel.ndim - 1)), *rest])
 
 
-def write_model(name: str, folder: Path) -> None:
+def train(name: str):  # noqa: ANN201 (a Keras model, samples, test records, expected values)
     import keras
-    import tensorflow as tf
     keras.utils.set_random_seed(2)
     x, y = data_of(name, 1, 6000)
     model = network(name, x)
@@ -147,16 +154,51 @@ def write_model(name: str, folder: Path) -> None:
         spread(model)
     if name == "transformer":
         outliers(model)
+    return model, data_of(name, 3, SAMPLES)[0], *data_of(name, 5, RECORDS)
+
+
+def take(name: str):  # noqa: ANN201 (likewise)
+    import tensorflow as tf
+    from tensorflow.compiler.mlir.quantization.tensorflow import quantization_options_pb2
+    model, *paths = (os.path.join(os.environ["TARE_TEST_DATA"], path) for path in TAKEN[name])
+    loaded = tf.saved_model.load(model)
+    signature = loaded.signatures["serving_default"]
+    key, output = next(iter(signature.structured_input_signature[1])), next(iter(signature.structured_outputs))
+    found = []
+    for path in paths:
+        samples = [quantization_options_pb2.RepresentativeDataSample.FromString(record.numpy()).tensor_proto_inputs
+                   for record in tf.data.TFRecordDataset(path, compression_type="GZIP")]
+        found.append(np.concatenate([tf.make_ndarray(sample[key]) for sample in samples]))
+    labels = np.array([int(tf.make_ndarray(sample["label"]).ravel()[0]) for sample in samples])
+
+    class Taken(tf.Module):
+        def __call__(self, x: tf.Tensor, **_: bool) -> tf.Tensor:
+            return signature(**{key: x})[output]
+
+    module = Taken()
+    module.loaded = loaded
+    return module, found[0][:SAMPLES], found[1], labels
+
+
+def write_model(name: str, folder: Path) -> None:
+    import tensorflow as tf
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+    model, samples, test, expected = take(name) if name in TAKEN else train(name)
     folder.mkdir(parents=True)
-    samples, (test, expected) = data_of(name, 3, SAMPLES)[0], data_of(name, 5, RECORDS)
     for key, array in (("samples", samples), ("test", test), ("expected", expected)):
         np.save(folder / f"{key}.npy", array)
-    np.save(folder / "float.npy", model.predict(test, verbose=0))
-    model.export(folder / "model", format="tf_saved_model", verbose=False)
-    one = keras.export.ExportArchive()
-    one.track(model)
-    one.add_endpoint("serve", lambda x: model(x, training=False), input_signature=[tf.TensorSpec((1, *x.shape[1:]), name="x")])
-    one.write_out(str(folder / "one"), verbose=False)
+    outputs = []
+    for place, rows in (("model", None), ("one", 1)):
+        serve = tf.function(lambda x: {"y": model(x, training=False)},
+                            input_signature=[tf.TensorSpec((rows, *test.shape[1:]), tf.float32, name="x")])
+        module = tf.Module()
+        # TensorFlow Lite and TensorFlow's quantizer do not freeze the variables of every model.
+        frozen = convert_variables_to_constants_v2(serve.get_concrete_function())
+        module.serve = tf.function(lambda x: {"y": frozen(x)[0]}, input_signature=serve.input_signature)
+        tf.saved_model.save(module, str(folder / place), signatures=module.serve)
+        if not rows:
+            outputs = [serve(tf.constant(test[i:i + 100]))["y"].numpy() for i in range(0, len(test), 100)]
+    np.save(folder / "float.npy", np.concatenate(outputs))
     for method in ("float", "static", "dynamic"):
         converter = tf.lite.TFLiteConverter.from_saved_model(str(folder / "one"))
         if method != "float":
@@ -165,7 +207,7 @@ def write_model(name: str, folder: Path) -> None:
             converter.representative_dataset = lambda: ([row[None]] for row in samples)
         (folder / f"{method}.tflite").write_bytes(converter.convert())
     import tf2onnx
-    batch = tf.function(lambda x: model(x, training=False), input_signature=[tf.TensorSpec((None, *x.shape[1:]), name="x")])
+    batch = tf.function(lambda x: model(x, training=False), input_signature=[tf.TensorSpec((None, *test.shape[1:]), name="x")])
     tf2onnx.convert.from_function(batch, batch.input_signature, opset=17, output_path=str(folder / "model.onnx"))
 
 
@@ -176,11 +218,15 @@ def of_litert(model: bytes | Path, test: np.ndarray) -> np.ndarray:
     interpreter = Interpreter(model_content=model if isinstance(model, bytes) else model.read_bytes())
     interpreter.allocate_tensors()
     [i], [o] = interpreter.get_input_details(), interpreter.get_output_details()
+    (scale, zero), (step, middle) = i["quantization"], o["quantization"]
     found = []
     for row in test:
+        if scale:  # the model takes integers, and returns them
+            row = np.clip(np.round(row / scale) + zero, -128, 127).astype(np.int8)
         interpreter.set_tensor(i["index"], row[None])
         interpreter.invoke()
-        found.append(interpreter.get_tensor(o["index"])[0].copy())
+        output = interpreter.get_tensor(o["index"])[0].copy()
+        found.append((output.astype(np.float32) - middle) * step if step else output)
     return np.array(found)
 
 
@@ -239,20 +285,47 @@ def nncf_openvino(method: str, folder: Path, samples: np.ndarray, test: np.ndarr
     return np.concatenate([next(iter(run(row[None]).values())) for row in test])
 
 
-PEERS = {"TensorFlow Lite": tensorflow_lite, "ONNX Runtime": onnx_runtime, "NNCF": nncf_openvino, "ai-edge-quantizer": ai_edge_quantizer}
+def tensorflow(method: str, folder: Path, samples: np.ndarray, test: np.ndarray) -> np.ndarray | None:
+    import tensorflow as tf
+    from tensorflow.compiler.mlir.quantization.tensorflow import quantization_options_pb2 as pb
+    from tensorflow.compiler.mlir.quantization.tensorflow.python import quantize_model
+    if method == "weight_only":
+        return None
+    preset = {"static": pb.QuantizationMethod.METHOD_STATIC_RANGE_INT8, "dynamic": pb.QuantizationMethod.METHOD_DYNAMIC_RANGE_INT8}[method]
+    options = pb.QuantizationOptions(
+        quantization_method=pb.QuantizationMethod(preset_method=preset), op_set=pb.OpSet.XLA,
+        signature_keys=["serving_default"], tags=["serve"], enable_per_channel_quantization=method == "static")
+    key = next(iter(tf.saved_model.load(str(folder / "model")).signatures["serving_default"].structured_input_signature[1]))
+    data = [{key: tf.constant(row[None])} for row in samples] if method == "static" else None
+    made = quantize_model.quantize(str(folder / "model"), str(folder / f"tensorflow-{method}"), options, representative_dataset=data,
+                                   overwrite_output_directory=True)
+    signature = made.signatures["serving_default"]
+    run = tf.function(lambda x: next(iter(signature(**{key: x}).values())), jit_compile=True)
+    return np.concatenate([run(tf.constant(row[None])).numpy() for row in test])
+
+
+PEERS = {"TensorFlow": tensorflow, "TensorFlow Lite": tensorflow_lite, "ONNX Runtime": onnx_runtime, "NNCF": nncf_openvino,
+         "ai-edge-quantizer": ai_edge_quantizer}
 
 
 def run_peers(folder: Path) -> None:
     samples, test = np.load(folder / "samples.npy"), np.load(folder / "test.npy")
     for peer, run in PEERS.items():
         for method in METHODS:
+            path, refused = folder / f"{peer}-{method}.npy", folder / f"{peer}-{method}.refused"
+            if path.exists() or refused.exists():
+                continue
             try:
                 outputs = run(method, folder, samples, test)
+            except ImportError:
+                continue
             except Exception as error:  # noqa: BLE001 (whatever a tool raises: it has no model then)
-                print(f"{folder.name}, {peer}, {method}: {str(error).splitlines()[0][:200]}", file=sys.stderr)
+                reason = f"{folder.name}, {peer}, {method}: {str(error).splitlines()[0][:200]}"
+                refused.write_text(reason + "\n", encoding="utf-8")
+                print(reason, file=sys.stderr)
                 continue
             if outputs is not None:
-                np.save(folder / f"{peer}-{method}.npy", outputs)
+                np.save(path, outputs)
 
 
 # ---- ours, and the table ----
@@ -262,8 +335,7 @@ def ours(tare: str, folder: Path) -> None:
     for method, options in ways.items():
         data = () if method in ("dynamic", "weight_only") else ("--data", folder / "samples.npy")
         model = folder / f"tare-{method}"
-        subprocess.run([tare, "quantize", folder / "model", model, *options, *data, "--min-elements", "1",
-                        "--overwrite", "--quiet"], check=True)
+        subprocess.run([tare, "quantize", folder / "model", model, *options, *data, "--allow-unquantized", "--overwrite", "--quiet"], check=True)
         subprocess.run([tare, "run", model, "--data", folder / "test.npy", "--output-dir", folder / "outputs", "--batch", "64"],
                        check=True, stderr=subprocess.DEVNULL)
         [path] = (folder / "outputs").glob("*.npy")
@@ -297,15 +369,21 @@ def cell(folder: Path, key: str, against: np.ndarray | None) -> str:
     return text + (mark(against, found) if against is not None else "")
 
 
-def print_table(folder: Path) -> None:
-    print(f"| model | method | float | tare | --auto | {' | '.join(PEERS)} |\n|{'---|' * (5 + len(PEERS))}")
+def table_of(folder: Path) -> str:
+    lines = [f"| model | method | float | tare | --auto | {' | '.join(PEERS)} |", f"|{'---|' * (5 + len(PEERS))}"]
     for name in NAMES:
-        for method in METHODS:
+        for method in METHODS if (folder / name).exists() else ():
             model = folder / name
             mine = losses(model, f"tare-{method}")
             cells = [cell(model, "float", None), cell(model, f"tare-{method}", None),
                      cell(model, "tare-auto", losses(model, "float")) if method == "static" else "–"]
-            print(f"| {name} | {method} | {' | '.join(cells + [cell(model, f'{peer}-{method}', mine) for peer in PEERS])} |")
+            lines.append(f"| {name} | {method} | {' | '.join(cells + [cell(model, f'{peer}-{method}', mine) for peer in PEERS])} |")
+    return "\n".join(lines)
+
+
+def put_table(text: str, page: Path) -> None:
+    before, rest = page.read_text(encoding="utf-8").split(MARKS[0])
+    page.write_text(f"{before}{MARKS[0]}\n\n{text}\n\n{MARKS[1]}{rest.split(MARKS[1])[1]}", encoding="utf-8")
 
 
 def main(arguments: list[str]) -> int:
@@ -313,16 +391,21 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     command, folder = arguments[0], Path(arguments[1])
-    names = arguments[2:] if command != "table" and len(arguments) > 2 else NAMES
-    for name in names:
-        if command == "write":
-            write_model(name, folder / name)
-        elif command == "peers":
-            run_peers(folder / name)
-        else:
-            ours(arguments[2], folder / name)
     if command == "table":
-        print_table(folder)
+        for name in NAMES:
+            if (folder / name).exists():
+                ours(arguments[2], folder / name)
+        text = table_of(folder)
+        put_table(text, Path(arguments[3])) if len(arguments) > 3 else print(text)
+        return 0
+    for name in arguments[2:] or NAMES:
+        if command == "write" and (folder / name / "model.onnx").exists():
+            continue
+        if command == "write":
+            shutil.rmtree(folder / name, ignore_errors=True)
+            write_model(name, folder / name)
+        elif (folder / name).exists():
+            run_peers(folder / name)
     return 0
 
 
