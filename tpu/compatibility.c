@@ -144,7 +144,24 @@ static bool has_channel_scales(const struct tare_node *node) {
     return false;
 }
 
+bool tare_tpu_calls_open_shape(const struct tare_node *node) {
+    const struct tare_attr *shapes =
+        tare_node_is(node, "XlaCustomCallV2") ? tare_node_list(node, "result_shapes") : NULL;
+    for (size_t i = 0; shapes && shapes->kind == TARE_ATTR_SHAPE && i < shapes->count; i++)
+        for (int d = 0; d < shapes->items[i].shape->rank; d++)
+            if (shapes->items[i].shape->dims[d] < 0) return true;
+    return false;
+}
+
 static tare_status check_op(struct checker *checker, const struct tare_node *node) {
+    if (tare_tpu_calls_open_shape(node))
+        return add(checker, TARE_TPU_NOT_COMPILABLE, node->graph, node,
+                   tare_arena_printf(checker->arena,
+                                     "'tf.%s' op isn't compilable for TPU device: the call of %s has results of open "
+                                     "shapes, with which TensorFlow does not load the model. (node '%s' in function "
+                                     "%s; export the model for a fixed batch size)",
+                                     node->op, tare_node_string(node, "call_target_name", ""), node->name,
+                                     node->graph->name));
     if (has_channel_scales(node))
         return add(
             checker, TARE_TPU_NOT_COMPILABLE, node->graph, node,

@@ -43,6 +43,9 @@ tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct 
                            const struct tare_graph_model *model, struct tare_graph *const *functions,
                            size_t n_functions);
 
+/* A call by name whose results have open shapes: TensorFlow does not load a model with it. */
+bool tare_tpu_calls_open_shape(const struct tare_node *node);
+
 /* Finds ops that XLA alone has in what the signatures run on the CPU, once TPU functions are placed: what XLA compiles
  * (TPU functions, functions with _XlaMustCompile) is left out. */
 tare_status tare_tpu_check_left(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,

@@ -33,7 +33,8 @@ static tare_status push(void *arg, const struct tare_node *node, struct tare_gra
     return tare_graph_table_set(&walk->seen, callee, callee) ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static const char *remedy(const char *target) {
+static const char *remedy(const struct tare_node *node, const char *target) {
+    if (tare_tpu_calls_open_shape(node)) return "its results have open shapes: export the model for a fixed batch size";
     return strncmp(target, "lapack_", strlen("lapack_")) == 0 ? TARE_TPU_OTHER_PLATFORM
                                                               : "place the function that has it on the TPU";
 }
@@ -43,7 +44,7 @@ static tare_status add(struct walk *walk, const struct tare_node *node) {
     struct tare_tpu_finding *grown = tare_arena_append(walk->arena, walk->found, walk->count, sizeof *grown);
     const char *text = tare_arena_printf(
         walk->arena, "'tf.%s' op%s%s has no kernel for CPUs, and node '%s' in function %s stays on the CPU (%s)",
-        node->op, *target ? " calling " : "", target, node->name, node->graph->name, remedy(target));
+        node->op, *target ? " calling " : "", target, node->name, node->graph->name, remedy(node, target));
     if (!grown || !text) return TARE_NO_MEMORY;
     walk->found = grown;
     grown[walk->count++] = (struct tare_tpu_finding){ TARE_TPU_NO_CPU_KERNEL, node->graph, node, text };

@@ -103,6 +103,15 @@ expect 1 "a call of lapack_s" "$tare" export "$modules/lapack_s.jaxexport" refus
 grep -q "op calling .* has no kernel for CPUs, and node .* stays on the CPU (place the function that has it on the TPU);" err ||
     fail "quantize decompositions: $(cat err)"
 
+# TensorFlow does not load a model with calls whose results have open shapes.
+for command in convert "quantize --method weight_only --allow-unquantized"; do
+    # shellcheck disable=SC2086
+    set -- $command
+    ! "$tare" "$1" "$modules/calls_of_any_batch.jaxexport" open --quiet "${@:2}" >out 2>err && grep -q "export the model for a fixed batch size" err ||
+        fail "$command of open shapes: $(cat err)"
+    [ ! -e open ] || fail "$command: the model was written"
+done
+
 # XLA compiles Slice with a computed start, not StridedSlice.
 "$tare" convert "$modules/loop_over_rows.jaxexport" loop --quiet >out 2>err || fail "convert: $(cat err)"
 "$tare" inspect loop --ops >ops || fail "inspect: $?"
