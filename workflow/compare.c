@@ -301,9 +301,11 @@ static void warn_of_units(const struct tare_compare_job *c) {
 
 /* The recommendation follows from the estimate, or leaves out a model. */
 static void warn_of_not_compiled(const struct tare_compare_job *c) {
-    if (c->result.not_compiled)
-        tare_warn(c->task->log, "--compile: %s: %s", c->result.compiler ? "a model has no cycles" : "estimated",
-                  c->result.not_compiled);
+    if (!c->result.not_compiled) return;
+    if (c->result.compiler)
+        tare_warn(c->task->log, "--compile: a model has no cycles: %s", c->result.not_compiled);
+    else
+        tare_warn(c->task->log, "--compile: estimated: %s", c->result.not_compiled);
 }
 
 /* Looks for records that the calibration has seen. */
