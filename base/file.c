@@ -24,10 +24,6 @@ void tare_file_fail_at(int64_t n) {
     atomic_store(&failing, n);
 }
 
-int64_t tare_file_operations(void) {
-    return atomic_load(&operations);
-}
-
 bool tare_file_must_fail(void) {
     int64_t number = atomic_fetch_add_explicit(&operations, 1, memory_order_relaxed) + 1;
     if (number != atomic_load_explicit(&failing, memory_order_relaxed)) return false;

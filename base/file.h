@@ -97,8 +97,6 @@ tare_status tare_file_sync_folder(const char *folder) TARE_WARN_UNUSED;
 /* For tests: makes the n-th file operation from now (open, map, read, write, sync, rename, mkdir; 1: the next) fail,
  * once, in any thread; 0 disables it. */
 void tare_file_fail_at(int64_t n);
-/* Operations since the last tare_file_fail_at. */
-int64_t tare_file_operations(void);
 /* For modules that make system calls themselves: counts one operation; true if it must fail (errno is set). */
 bool tare_file_must_fail(void);
 

@@ -384,24 +384,6 @@ tare_status tare_options_parse(void *values, struct tare_option_outcome *outcome
     return outcome->help ? TARE_OK : check_required(&parser, argument);
 }
 
-tare_status tare_options_parse_pairs(void *values, const struct tare_option *rows, char *text) {
-    char *rest = text, *pair;
-    while ((pair = strsep(&rest, ","))) {
-        char *equals = strchr(pair, '=');
-        const struct tare_option *row;
-        struct tare_option_walk walk;
-        if (!*pair) continue;
-        if (equals) *equals = '\0';
-        row = find_row(&walk, rows, pair, strlen(pair));
-        if (!row) return unknown(rows, pair, strlen(pair));
-        if (!equals && row->kind != TARE_OPTION_FLAG)
-            return TARE_FAIL(TARE_USAGE, "option '--%s' needs a value", row->name);
-        note_given(values, row, &walk);
-        TARE_TRY(set_text((char *)values + walk.offset, row, equals ? equals + 1 : "true"));
-    }
-    return TARE_OK;
-}
-
 const struct tare_option *tare_option_find(const struct tare_option *rows, const char *name) {
     struct tare_option_walk walk;
     return find_row(&walk, rows, name, strlen(name));

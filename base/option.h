@@ -122,9 +122,6 @@ const struct tare_option *tare_option_next(struct tare_option_walk *walk);
  * failure. */
 tare_status tare_options_parse(void *values, struct tare_option_outcome *outcome, const struct tare_option_set *set,
                                int argc, char *const *argv) TARE_WARN_UNUSED;
-/* Parses "name=value,name=value" (the value of a flag may be omitted) into `values` without setting defaults. Modifies
- * `text`; strings in `values` point into it. */
-tare_status tare_options_parse_pairs(void *values, const struct tare_option *rows, char *text) TARE_WARN_UNUSED;
 /* The row of this name, also in groups; '-' and '_' are equivalent. NULL: none. */
 const struct tare_option *tare_option_find(const struct tare_option *rows, const char *name);
 /* Sets one value by the name of its row. */

@@ -41,10 +41,6 @@ struct tare_edge tare_emit_f32(struct tare_emit *emit, const char *name, float v
     return emit_values(emit, name, TARE_DT_FLOAT, NULL, &value);
 }
 
-struct tare_edge tare_emit_f64(struct tare_emit *emit, const char *name, double value) {
-    return emit_values(emit, name, TARE_DT_DOUBLE, NULL, &value);
-}
-
 struct tare_edge tare_emit_i32(struct tare_emit *emit, const char *name, int32_t value) {
     return emit_values(emit, name, TARE_DT_INT32, NULL, &value);
 }

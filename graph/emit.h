@@ -19,7 +19,6 @@ struct tare_emit_attr {
 };
 
 struct tare_edge tare_emit_f32(struct tare_emit *emit, const char *name, float value);
-struct tare_edge tare_emit_f64(struct tare_emit *emit, const char *name, double value);
 struct tare_edge tare_emit_i32(struct tare_emit *emit, const char *name, int32_t value);
 struct tare_edge tare_emit_i8(struct tare_emit *emit, const char *name, int8_t value);
 /* A whole number as a scalar of int8, int16, int32, int64, float32, bfloat16 or half. */

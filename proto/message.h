@@ -66,8 +66,4 @@ tare_status tare_message_next(uint32_t *field, struct tare_message_part *payload
  * TARE_UNSUPPORTED beyond protobuf's limit of 2 GiB, TARE_NO_MEMORY. */
 tare_status tare_message_pack(uint8_t **data, size_t *size, const ProtobufCMessage *message) TARE_WARN_UNUSED;
 
-/* A deep copy in an arena. */
-tare_status tare_message_copy(ProtobufCMessage **out, struct tare_arena *arena,
-                              const ProtobufCMessage *message) TARE_WARN_UNUSED;
-
 #endif

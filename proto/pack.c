@@ -147,14 +147,3 @@ tare_status tare_message_pack(uint8_t **data, size_t *size, const ProtobufCMessa
     *size = w.used;
     return TARE_OK;
 }
-
-tare_status tare_message_copy(ProtobufCMessage **out, struct tare_arena *arena, const ProtobufCMessage *message) {
-    uint8_t *data;
-    size_t size;
-    tare_status status;
-    *out = NULL;
-    TARE_TRY(tare_message_pack(&data, &size, message));
-    status = tare_message_unpack(out, message->descriptor, arena, data, size, message->descriptor->short_name);
-    tare_free(data);
-    return status;
-}

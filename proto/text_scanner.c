@@ -77,10 +77,6 @@ bool tare_text_take(struct tare_text_scanner *s, char c) {
     return true;
 }
 
-bool tare_text_at_name(const struct tare_text_scanner *s) {
-    return s->at < s->end && is_letter(*s->at);
-}
-
 bool tare_text_at_string(const struct tare_text_scanner *s) {
     return tare_text_peek(s, '"') || tare_text_peek(s, '\'');
 }

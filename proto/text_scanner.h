@@ -31,8 +31,6 @@ static inline bool tare_text_peek(const struct tare_text_scanner *scanner, char 
     return scanner->at < scanner->end && *scanner->at == c;
 }
 bool tare_text_take(struct tare_text_scanner *scanner, char c);
-/* True if the next token is a name (begins with a letter or underscore). */
-bool tare_text_at_name(const struct tare_text_scanner *scanner);
 /* True if the next token is a string. */
 bool tare_text_at_string(const struct tare_text_scanner *scanner);
 

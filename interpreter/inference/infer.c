@@ -89,8 +89,3 @@ tare_status tare_infer_reduced(struct tare_shape *out, const struct tare_shape *
     }
     return TARE_OK;
 }
-
-tare_status tare_infer_reduce(struct tare_infer *infer) {
-    return tare_infer_reduced(&infer->outputs[0], &infer->inputs[0], infer, 1,
-                              tare_node_bool(infer->node, "keep_dims", false));
-}

@@ -59,8 +59,6 @@ tare_status tare_infer_shape_input(struct tare_shape *out, const struct tare_inf
  * Axes not known: unknown dims when kept, else unknown. */
 tare_status tare_infer_reduced(struct tare_shape *out, const struct tare_shape *shape, const struct tare_infer *infer,
                                size_t i, bool keep_dims);
-/* Row function: output 0 is input 0 reduced over the axes in input 1, attribute keep_dims. */
-tare_status tare_infer_reduce(struct tare_infer *infer);
 /* An axis in 0 … rank-1 from one that may be negative; TARE_INVALID_ARGUMENT. */
 tare_status tare_infer_axis(int *out, int64_t axis, int rank);
 /* Input `i` has this rank or an unknown one; TARE_SHAPE "input 0 has rank 3 (expected 4)". */

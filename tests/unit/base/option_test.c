@@ -174,16 +174,6 @@ static void parse__help_needs_nothing_else(void **state) {
     assert_true(outcome.help);
 }
 
-static void pairs__use_the_same_rows(void **state) {
-    struct values v = { 0 };
-    char text[] = "percentile=99.5,json,limit=3", wrong[] = "percentil=1";
-    (void)state;
-    assert_int_equal(tare_options_parse_pairs(&v, rows, text), TARE_OK);
-    assert_true(v.p == 99.5 && v.json && v.limit == 3);
-    assert_int_equal(tare_options_parse_pairs(&v, rows, wrong), TARE_USAGE);
-    assert_string_equal(tare_error_text(), "unknown option '--percentil' (did you mean '--percentile'?)");
-}
-
 static void help__shows_the_rows(void **state) {
     struct tare_strbuf out = { 0 };
     (void)state;
@@ -374,7 +364,6 @@ int main(void) {
         cmocka_unit_test(parse__says_what_is_wrong),
         cmocka_unit_test(parse__an_option_without_effect_is_an_error),
         cmocka_unit_test(parse__help_needs_nothing_else),
-        cmocka_unit_test(pairs__use_the_same_rows),
         cmocka_unit_test(help__shows_the_rows),
         cmocka_unit_test(help__has_headings_for_many_options),
         cmocka_unit_test(distance__counts_edits),

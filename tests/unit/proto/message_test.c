@@ -241,16 +241,6 @@ static void growth__small_input_does_not_take_much_memory(void **state) {
     free(data);
 }
 
-static void copy__is_deep_and_equal(void **state) {
-    static const uint8_t data[] = { 0x0a, 1,   'n',  0x12, 2,    'N', 'o',  0x2a, 7, 0x0a,
-                                    1,    'T', 0x12, 2,    0x30, 1,   0xf8, 0x07, 5 };
-    Tensorflow__NodeDef *node = unpack(*state, &tensorflow__node_def__descriptor, data, sizeof data);
-    ProtobufCMessage *copy;
-    assert_int_equal(tare_message_copy(&copy, *state, &node->base), TARE_OK);
-    assert_ptr_not_equal(((Tensorflow__NodeDef *)copy)->name, node->name);
-    expect_packs_to(copy, data, sizeof data);
-}
-
 /* Packs a small SavedModel: a node with a tensor, a function, a signature. Release with tare_free. */
 static uint8_t *small_model(size_t *size) {
     Tensorflow__TensorShapeProto__Dim dim = TENSORFLOW__TENSOR_SHAPE_PROTO__DIM__INIT, *dims = &dim;
@@ -369,7 +359,6 @@ int main(void) {
         TEST(failures__a_varint_of_eleven_bytes),
         TEST(nesting__a_hundred_levels_and_no_more),
         TEST(growth__small_input_does_not_take_much_memory),
-        TEST(copy__is_deep_and_equal),
         TEST(mangled_input__never_crashes),
         TEST(memory__every_failing_allocation_is_reported),
     };
