@@ -186,9 +186,10 @@ tare_status tare_plan_hoist_parameters(bool *parameter, struct tare_node **order
     struct tare_node **sorted = TARE_NEW_ARRAY(scratch, struct tare_node *, count + 1);
     size_t at = 0;
     if (!known || !sorted) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        if (tare_plan_is_root(order[i])) return TARE_OK; /* it may change a variable */
     for (size_t i = 0; i < count; i++) {
         const struct tare_node *operand = parameter_of(order[i], known);
-        if (tare_plan_is_root(order[i])) return TARE_OK; /* it may change a variable */
         known[order[i]->position] = is_of_variables(order[i], known);
         if (operand) parameter[operand->position] = !constant[operand->position];
     }

@@ -297,6 +297,25 @@ static void fusion__parameters_of_changed_variables(void **state) {
     compare(model, x, mini_node(g, "AddV2", "sum", 2, y, mini_done(read)));
 }
 
+/* The order of a graph that changes a variable at its end stays as it was: the summand, computed from another variable
+ * after the convolution, is not joined to it. */
+static void fusion__parameters_before_a_changed_variable(void **state) {
+    (void)state;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    struct tare_edge y = conv(g, "Conv2D", "conv", x, 3), handle = read_variable(model, "count", 7).node->inputs[0];
+    y = mini_node(g, "BiasAdd", "sum", 2, y, mini_node(g, "Square", "square", 1, read_variable(model, "beta", 9)));
+    struct tare_node *assign =
+        mini_open(g, "AssignVariableOp", "assign", 2, handle, constant(g, "other", channels(), 8));
+    mini_ok(tare_node_set_type(assign, "dtype", TARE_DT_FLOAT));
+    mini_ok(tare_node_add_control(assign, y.node));
+    mini_done(assign);
+    y = mini_node(g, "Identity", "result", 1, y);
+    mini_ok(tare_node_add_control(y.node, assign));
+    compare(model, x, y);
+}
+
 static void fusion__what_does_not_fit_runs_alone(void **state) {
     (void)state;
     const struct tare_shape one = tare_shape_make(1, (int64_t)1);
@@ -559,6 +578,7 @@ int main(void) {
         cmocka_unit_test(fusion__two_residual_additions),
         cmocka_unit_test(fusion__normalization_by_variables),
         cmocka_unit_test(fusion__parameters_of_changed_variables),
+        cmocka_unit_test(fusion__parameters_before_a_changed_variable),
         cmocka_unit_test(fusion__what_does_not_fit_runs_alone),
         cmocka_unit_test(fusion__product_with_bias),
         cmocka_unit_test(fusion__product_reshaped_before_its_bias),
