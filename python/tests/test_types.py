@@ -69,6 +69,7 @@ OWN_EXCEPTIONS = {
         "tags": "the parameter keep_tags",
         "check": _CALLS + ": Model.check",
         "keep_module": "a form for servers with one version of XLA, made from a file by the program",
+        "stablehlo": "a form of files, of the program: convert, then export",
         "bfloat16": "the field bfloat16_optimization of the options; its check runs records of files",
     },
 }
