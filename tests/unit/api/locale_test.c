@@ -5,6 +5,7 @@
 #include "support/api_check.h"
 #include "support/temp.h"
 
+#include <ctype.h>
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include <cmocka.h>
 
@@ -47,7 +47,7 @@ static void check_locale(void) {
     snprintf(text, sizeof text, "%g %'d", 0.5, 1234567);
     assert_string_equal(text, "0,5 1.234.567");
     assert_true(strtod("0.5", NULL) == 0);
-    assert_int_not_equal(strcasecmp("INF", "inf"), 0);
+    assert_int_equal(tolower('I'), 'I'); /* strcasecmp of the sanitizers has no locale */
 }
 
 static void use_comma(void) {
