@@ -105,6 +105,20 @@ static tare_status intern(size_t *index, struct writer *w, struct table *table, 
     return status;
 }
 
+/* Appends the index of the entry with these bytes, which it frees, also if `encoded`, the status of encoding them, is
+ * an error, which it returns. */
+static tare_status put_interned(struct tare_strbuf *out, struct writer *w, struct table *table, enum dialect dialect,
+                                struct tare_strbuf *bytes, tare_status encoded) {
+    size_t index = 0;
+    if (encoded != TARE_OK) {
+        tare_strbuf_free(bytes);
+        return encoded;
+    }
+    TARE_TRY(intern(&index, w, table, dialect, bytes));
+    put_varint(out, index);
+    return TARE_OK;
+}
+
 static tare_status string_index(size_t *index, struct writer *w, const char *text, size_t size) {
     struct tare_strbuf bytes = { 0 };
     tare_strbuf_append(&bytes, text, size);
@@ -223,15 +237,8 @@ static tare_status encode_builtin_type(struct tare_strbuf *out, const struct tar
 static tare_status put_type(struct tare_strbuf *out, struct writer *w, const struct tare_shlo_type *type,
                             enum dialect dialect) {
     struct tare_strbuf bytes = { 0 };
-    size_t index = 0;
     const tare_status status = dialect == VHLO ? encode_vhlo_type(&bytes, w, type) : encode_builtin_type(&bytes, type);
-    if (status != TARE_OK) {
-        tare_strbuf_free(&bytes);
-        return status;
-    }
-    TARE_TRY(intern(&index, w, &w->types, dialect, &bytes));
-    put_varint(out, index);
-    return TARE_OK;
+    return put_interned(out, w, &w->types, dialect, &bytes, status);
 }
 
 /* ---- attributes ---- */
@@ -376,40 +383,27 @@ static tare_status put_attr(struct tare_strbuf *out, struct writer *w, const str
 static tare_status put_extra(struct tare_strbuf *out, struct writer *w, const struct tare_shlo_attr *extra,
                              enum dialect dialect) {
     struct tare_strbuf bytes = { 0 };
-    size_t index = 0;
     tare_status status = TARE_OK;
     put_varint(&bytes, TARE_MLIR_ATTR_DICTIONARY);
     put_varint(&bytes, extra->n_items / 2);
     for (size_t i = 0; i < extra->n_items && status == TARE_OK; i++)
         status = put_attr(&bytes, w, extra->items[i], i % 2 ? dialect : BUILTIN);
-    if (status != TARE_OK) {
-        tare_strbuf_free(&bytes);
-        return status;
-    }
-    TARE_TRY(intern(&index, w, &w->attrs, BUILTIN, &bytes));
-    put_varint(out, index);
-    return TARE_OK;
+    return put_interned(out, w, &w->attrs, BUILTIN, &bytes, status);
 }
 
 /* A location is a place in a file, which every version of MLIR's bytecode has: its name, line and column 1. */
 static tare_status put_location(struct tare_strbuf *out, struct writer *w, const char *location) {
-    struct tare_strbuf bytes = { 0 };
-    size_t index = 0;
+    struct tare_strbuf bytes = { 0 }, name = { 0 };
+    tare_status status = TARE_OK;
+    put_varint(&bytes, location ? TARE_MLIR_ATTR_FILE_LOCATION : TARE_MLIR_ATTR_UNKNOWN_LOCATION);
     if (location) {
-        struct tare_strbuf name = { 0 };
         put_varint(&name, TARE_MLIR_ATTR_STRING);
-        TARE_TRY(put_string(&name, w, location, strlen(location)));
-        TARE_TRY(intern(&index, w, &w->attrs, BUILTIN, &name));
-        put_varint(&bytes, TARE_MLIR_ATTR_FILE_LOCATION);
-        put_varint(&bytes, index);
+        status = put_string(&name, w, location, strlen(location));
+        status = put_interned(&bytes, w, &w->attrs, BUILTIN, &name, status);
         put_varint(&bytes, 1);
         put_varint(&bytes, 1);
-    } else {
-        put_varint(&bytes, TARE_MLIR_ATTR_UNKNOWN_LOCATION);
     }
-    TARE_TRY(intern(&index, w, &w->attrs, BUILTIN, &bytes));
-    put_varint(out, index);
-    return TARE_OK;
+    return put_interned(out, w, &w->attrs, BUILTIN, &bytes, status);
 }
 
 /* ---- ops ---- */
@@ -479,7 +473,6 @@ static tare_status put_regions(struct tare_strbuf *out, struct writer *w, const 
 /* The module's name and visibility, which are absent, or the attributes of a VHLO op in the order of their names. */
 static tare_status put_properties(struct tare_strbuf *out, struct writer *w, const struct tare_shlo_op *op) {
     struct tare_strbuf bytes = { 0 };
-    size_t index = 0;
     tare_status status = TARE_OK;
     if (!op->def) {
         put_varint(&bytes, 0);
@@ -487,23 +480,15 @@ static tare_status put_properties(struct tare_strbuf *out, struct writer *w, con
     }
     for (size_t i = 0; op->def && i < op->def->n_attrs && status == TARE_OK; i++)
         status = put_attr(&bytes, w, op->attrs[i], VHLO);
-    if (status != TARE_OK) {
-        tare_strbuf_free(&bytes);
-        return status;
-    }
-    TARE_TRY(intern(&index, w, &w->properties, BUILTIN, &bytes));
-    put_varint(out, index);
-    return TARE_OK;
+    return put_interned(out, w, &w->properties, BUILTIN, &bytes, status);
 }
 
 static tare_status put_op_name(struct tare_strbuf *out, struct writer *w, const struct tare_shlo_op *op) {
     struct tare_strbuf name = { 0 };
     size_t index = 0;
     tare_strbuf_puts(&name, strchr(op->name, '.') + 1);
-    TARE_TRY(string_index(&index, w, name.data, name.size));
-    TARE_TRY(intern(&index, w, &w->ops, op->def ? VHLO : BUILTIN, &name));
-    put_varint(out, index);
-    return TARE_OK;
+    const tare_status status = string_index(&index, w, name.data, name.size);
+    return put_interned(out, w, &w->ops, op->def ? VHLO : BUILTIN, &name, status);
 }
 
 static tare_status check_op(const struct writer *w, const struct tare_shlo_op *op) {
