@@ -140,8 +140,8 @@ void tare_dataset_spec_draft(struct tare_strbuf *out, const struct tare_survey *
 
 const char *const tare_spec_draft_scale_texts[TARE_SPEC_SCALES] = { "?", "0 … 255", "0 … 1", "-1 … 1" };
 static const char *const scale_lines[TARE_SPEC_SCALES] = {
-    "  # scale: 0.00392156862745098   # if the model expects 0 … 1\n"
-    "  # mean: 127.5 std: 127.5   # if the model expects -1 … 1\n",
+    ("  # scale: 0.00392156862745098   # if the model expects 0 … 1\n"
+     "  # mean: 127.5 std: 127.5   # if the model expects -1 … 1\n"),
     "",
     "  scale: 0.00392156862745098\n",
     "  mean: 127.5 std: 127.5\n",
