@@ -162,7 +162,7 @@ void tare_comparison_pass_end(struct tare_comparison_pass *pass);
 /* Bytes of the constants and variables that the signatures use, each once; all of them if there is no signature. */
 tare_status tare_model_weight_bytes(int64_t *bytes, const struct tare_graph_model *model) TARE_WARN_UNUSED;
 
-/* Sets the row's TPU estimates (NaN for a converted model) and, with `each`, the comparison's costs of ops.
+/* Sets the row's TPU estimates and, with `each`, the comparison's costs of ops.
  * Sets the shapes of the model's inputs to those of the batch and inlines its calls: the model must not run afterwards.
  */
 tare_status tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *comparison,

@@ -2,7 +2,6 @@
 #include "eval/comparison.h"
 #include "graph/inline.h"
 #include "graph/model.h"
-#include "tpu/detect_converted.h"
 #include "tpu/cost/fused.h"
 #include "tpu/functions.h"
 #include "tpu/cost/memory.h"
@@ -93,9 +92,6 @@ static tare_status estimate(struct tare_comparison_row *row, struct costs *s, st
     struct tare_graph *function = tare_signature_function(signature);
     struct tare_fused_cost cost;
     struct tare_tpu_memory memory;
-    struct tare_tpu_converted converted;
-    TARE_TRY(tare_tpu_detect_converted(&converted, &s->scratch, model));
-    if (converted.tpu_calls) return TARE_UNSUPPORTED; /* its computation is not inlined */
     TARE_TRY(close_inputs(signature, batch));
     row->hbm_bytes = (double)row->size_bytes;
     if (function) {
@@ -104,6 +100,7 @@ static tare_status estimate(struct tare_comparison_row *row, struct costs *s, st
         row->activation_bytes = memory.activations;
     }
     TARE_TRY(tare_model_inline_calls(model));
+    TARE_TRY(tare_model_inline_placed(model, true));
     TARE_TRY(tare_tpu_fused_cost(&cost, &s->scratch, model, signature, batch, each ? note_op : NULL, s));
     if (s->failed) return TARE_NO_MEMORY;
     row->macs = cost.macs / (double)batch;
@@ -114,7 +111,7 @@ static tare_status estimate(struct tare_comparison_row *row, struct costs *s, st
     return each ? keep_costs(s) : TARE_OK;
 }
 
-/* The figures of a converted model, or where the shape contradicts the graph, stay unknown. */
+/* Where the shape contradicts the graph the figures stay unknown. */
 tare_status tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *c,
                                      struct tare_graph_model *model, const struct tare_signature *signature,
                                      bool each) {

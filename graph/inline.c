@@ -218,6 +218,52 @@ tare_status tare_model_inline_calls(struct tare_graph_model *model) {
     return tare_function_inline_calls(&count, model->main, NULL, NULL);
 }
 
+/* ---- what was placed on the TPU ---- */
+
+/* The function that a node runs on the TPU or for a batch; NULL: it does neither. The inputs but the last `extra` are
+ * its arguments. */
+static struct tare_graph *placed(size_t *extra, const struct tare_node *node) {
+    *extra = tare_node_is(node, "TPUPartitionedCall");
+    if (node->dead || (!*extra && !tare_node_is(node, "BatchFunction"))) return NULL;
+    return tare_node_function(node, "f");
+}
+
+/* Replaces a node by a call of the function with the node's first inputs. */
+static tare_status replace_by_call(struct tare_node *node, struct tare_graph *function, size_t extra) {
+    struct tare_node *call = tare_graph_add(node->graph, "PartitionedCall",
+                                            tare_arena_printf(&node->graph->model->arena, "%s/call", node->name));
+    if (!call) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_set_func(call, "f", function->name));
+    TARE_TRY(tare_call_set_types(call, function));
+    for (size_t i = 0; i + extra < node->n_inputs; i++)
+        TARE_TRY(tare_node_add_input(call, node->inputs[i]));
+    TARE_TRY(tare_node_resolve(call));
+    for (size_t i = 0; i < call->n_outputs; i++)
+        tare_graph_replace_uses(node->graph, (struct tare_edge){ node, (int)i }, (struct tare_edge){ call, (int)i },
+                                NULL);
+    tare_node_remove(node);
+    return TARE_OK;
+}
+
+/* Batchers are around TPU calls, which their functions contain: they go first. */
+tare_status tare_model_inline_placed(struct tare_graph_model *model, bool tpu) {
+    for (bool found = true; found;) {
+        const size_t count = model->main->n_nodes;
+        found = false;
+        for (size_t i = 0; i < count; i++) {
+            struct tare_node *node = model->main->nodes[i];
+            size_t extra;
+            struct tare_graph *function = placed(&extra, node);
+            if (!function || (extra && !tpu)) continue;
+            TARE_TRY(replace_by_call(node, function, extra));
+            found = true;
+        }
+        tare_graph_sweep(model->main);
+        if (found) TARE_TRY(tare_model_inline_calls(model));
+    }
+    return TARE_OK;
+}
+
 const char *tare_inlined_name(const char *name) {
     static const char *const calls[] = { "StatefulPartitionedCall", "PartitionedCall", "TPUPartitionedCall", "batch",
                                          "call" };

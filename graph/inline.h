@@ -11,6 +11,9 @@
  * fetch or target depends on it, not for its side effect as in a function. TARE_UNSUPPORTED, with the model of no
  * further use, when the main graph would get more than 200,000 nodes. */
 tare_status tare_model_inline_calls(struct tare_graph_model *model) TARE_WARN_UNUSED;
+/* The same after the calls are inlined, for what BatchFunction and, with `tpu`, TPUPartitionedCall call: the
+ * computation of a converted model without its placement. */
+tare_status tare_model_inline_placed(struct tare_graph_model *model, bool tpu) TARE_WARN_UNUSED;
 /* The name that an inlined node had in its function, if the calls on the way have the names of their ops: for reports.
  */
 const char *tare_inlined_name(const char *name);

@@ -51,11 +51,44 @@ static void put_gain(struct tare_strbuf *out, const struct tare_autotune *a) {
     tare_strbuf_puts(out, " instead of ");
     put_db(out, a->plain_db, "");
     if (a->n_outputs > 1) tare_strbuf_printf(out, " at the worst of %zu outputs", a->n_outputs);
-    tare_strbuf_printf(out, " on %lld %ssamples", (long long)a->records, a->held_out ? "held-out " : "");
+    tare_strbuf_printf(out, " on %lld %ssample%s", (long long)a->records, a->held_out ? "held-out " : "",
+                       a->records == 1 ? "" : "s");
+}
+
+static bool has_settings(const struct tare_autotune_layer *layer) {
+    struct tare_strbuf settings = { 0 };
+    put_settings(&settings, layer);
+    const bool has = settings.size > 0;
+    tare_strbuf_free(&settings);
+    return has;
+}
+
+static void put_row(struct tare_text_table *table, const struct tare_autotune_layer *layer) {
+    struct tare_strbuf settings = { 0 };
+    put_settings(&settings, layer);
+    tare_text_table_row(table);
+    tare_text_table_cell(table, "%s", layer->node);
+    tare_text_table_cell(table, "%s", layer->op);
+    tare_text_table_cell(table, "%s", settings.size ? tare_strbuf_text(&settings) : "as all");
+    tare_text_table_cell(table, "%s", layer->why);
+    tare_strbuf_free(&settings);
+}
+
+/* Of the layers that are as all others: how many would have an error above that of layer `index`. */
+static size_t count_worse(const struct tare_autotune *a, size_t index) {
+    const double db = a->layers[index].alone_db;
+    size_t count = 0;
+    for (size_t i = 0; i < a->count; i++)
+        if (!has_settings(&a->layers[i]))
+            count += a->layers[i].alone_db < db || (i < index && !(a->layers[i].alone_db > db));
+    return count;
 }
 
 void tare_workflow_autotune_table(struct tare_strbuf *out, const struct tare_autotune *a) {
+    enum { MOST_AS_ALL = 5 }; /* rows, of the layers with the largest errors */
     struct tare_text_table *table = tare_text_table_new(columns);
+    double low = INFINITY, high = -INFINITY;
+    size_t left_out = 0;
     tare_strbuf_printf(out, "\nauto: %s", a->method);
     if (a->algorithm) tare_strbuf_printf(out, ", %s", a->algorithm);
     tare_strbuf_printf(out, ", passes: %s; ", *a->passes ? a->passes : "none");
@@ -63,17 +96,20 @@ void tare_workflow_autotune_table(struct tare_strbuf *out, const struct tare_aut
     put_gain(out, a);
     tare_strbuf_printf(out, ", %d models measured\n", a->models);
     for (size_t i = 0; i < a->count; i++) {
-        struct tare_strbuf settings = { 0 };
-        put_settings(&settings, &a->layers[i]);
-        tare_text_table_row(table);
-        tare_text_table_cell(table, "%s", a->layers[i].node);
-        tare_text_table_cell(table, "%s", a->layers[i].op);
-        tare_text_table_cell(table, "%s", settings.size ? tare_strbuf_text(&settings) : "as all");
-        tare_text_table_cell(table, "%s", a->layers[i].why);
-        tare_strbuf_free(&settings);
+        if (has_settings(&a->layers[i]) || count_worse(a, i) < MOST_AS_ALL) {
+            put_row(table, &a->layers[i]);
+            continue;
+        }
+        left_out++;
+        low = fmin(low, a->layers[i].alone_db);
+        high = fmax(high, a->layers[i].alone_db);
     }
     tare_text_table_print(out, table);
     tare_text_table_free(table);
+    if (left_out == 0) return;
+    tare_strbuf_printf(out, "%zu more layers get the same as all", left_out);
+    if (isfinite(low) && isfinite(high)) tare_strbuf_printf(out, ": %.1f to %.1f dB alone", low, high);
+    tare_strbuf_puts(out, "\n");
 }
 
 void tare_workflow_autotune_heading(struct tare_strbuf *out, const struct tare_autotune *a) {
