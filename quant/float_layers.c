@@ -63,11 +63,21 @@ static const char *check_layout(const struct tare_quant_work *work, const struct
     return first && work->plan->op_set != TARE_OP_SET_XLA ? "data_format must be NHWC" : NULL;
 }
 
+static const char *check_size(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+    enum { SMALLEST_TABLE = 1024 };
+    const bool is_table = layer->kind == TARE_KIND_GATHER;
+    int64_t least = work->plan->min_elements ? work->plan->min_elements : layer->setting.method->min_elements;
+    if (is_table && work->plan->min_table_elements) least = work->plan->min_table_elements;
+    if (is_table && !least) least = SMALLEST_TABLE;
+    return layer->weight->elements < least
+               ? "the weight has too few elements (tare quantize --min-elements 1 quantizes it)"
+               : NULL;
+}
+
 static const char *check_operands(const struct tare_quant_work *work, const struct tare_quant_layer *layer,
                                   bool by_rule) {
-    enum { SMALLEST_TABLE = 1024 };
     const struct tare_quant_method *method = layer->setting.method;
-    int64_t least = work->plan->min_elements ? work->plan->min_elements : method->min_elements;
+    const char *reason;
     if (!layer->weight) {
         if (layer->no_weight && (!method->takes_two_inputs || (!by_rule && !work->plan->two_inputs)))
             return layer->no_weight;
@@ -81,9 +91,8 @@ static const char *check_operands(const struct tare_quant_work *work, const stru
                    "enable_two_input_tensors: true)";
         return NULL;
     }
-    if (layer->kind == TARE_KIND_GATHER && work->plan->min_table_elements) least = work->plan->min_table_elements;
-    if (layer->kind == TARE_KIND_GATHER && !least) least = SMALLEST_TABLE;
-    return layer->weight->elements < least ? "the weight has too few elements" : check_selection(work, layer);
+    reason = check_size(work, layer);
+    return reason ? reason : check_selection(work, layer);
 }
 
 /* The entries of a table are read in whole blocks; other tables have a scale per entry. */

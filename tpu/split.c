@@ -434,10 +434,6 @@ static tare_status outline(const char **name, struct task *task, struct tare_nod
     return add_choice(task->s, TARE_TPU_BY_CONCRETE, *name);
 }
 
-static const char *percent(struct task *task, double work) {
-    return tare_arena_printf(task->s->arena, "%.0f%%", 100 * work / task->all);
-}
-
 static tare_status outline_parts(struct task *task, const struct part *first, const struct part *second) {
     struct splitter *s = task->s;
     struct tare_node **nodes[2];
@@ -447,19 +443,12 @@ static tare_status outline_parts(struct task *task, const struct part *first, co
     if (second) TARE_TRY(list_nodes(&nodes[1], &counts[1], task, second));
     for (int i = 0; i < (second ? 2 : 1); i++)
         TARE_TRY(outline(&names[i], task, nodes[i], counts[i]));
-    if (!second)
-        return add_note(
-            s, tare_arena_printf(
-                   s->arena,
-                   "signature '%s': %s of its work is placed on the TPU, as function %s; the rest stays on the CPU: %s",
-                   task->signature, percent(task, first->work), names[0], s->first_error));
-    return add_note(
-        s, tare_arena_printf(
-               s->arena,
-               "signature '%s' is split into three: %s and %s of its work are placed on the TPU, as functions %s and "
-               "%s; the rest stays on the CPU: %s",
-               task->signature, percent(task, first->work), percent(task, second->work), names[0], names[1],
-               s->first_error));
+    const char *where = second ? tare_arena_printf(s->arena, "in two parts, as functions %s and %s", names[0], names[1])
+                               : tare_arena_printf(s->arena, "in part, as function %s", names[0]);
+    if (!where) return TARE_NO_MEMORY;
+    return add_note(s,
+                    tare_arena_printf(s->arena, "signature '%s' is placed on the TPU %s; the rest stays on the CPU: %s",
+                                      task->signature, where, s->first_error));
 }
 
 static tare_status split(struct task *task) {

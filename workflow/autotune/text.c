@@ -74,7 +74,7 @@ static void put_row(struct tare_text_table *table, const struct tare_autotune_la
     tare_strbuf_free(&settings);
 }
 
-/* Of the layers that are as all others: how many would have an error above that of layer `index`. */
+/* Of the layers that are as all others: how many have a larger error than layer `index`. */
 static size_t count_worse(const struct tare_autotune *a, size_t index) {
     const double db = a->layers[index].alone_db;
     size_t count = 0;
@@ -85,18 +85,20 @@ static size_t count_worse(const struct tare_autotune *a, size_t index) {
 }
 
 void tare_workflow_autotune_table(struct tare_strbuf *out, const struct tare_autotune *a) {
-    enum { MOST_AS_ALL = 5 }; /* rows, of the layers with the largest errors */
+    enum { MOST_AS_ALL = 5 }; /* rows, of the layers with the largest errors; no other layer is left out alone */
     struct tare_text_table *table = tare_text_table_new(columns);
     double low = INFINITY, high = -INFINITY;
-    size_t left_out = 0;
+    size_t left_out = 0, as_all = 0;
     tare_strbuf_printf(out, "\nauto: %s", a->method);
     if (a->algorithm) tare_strbuf_printf(out, ", %s", a->algorithm);
     tare_strbuf_printf(out, ", passes: %s; ", *a->passes ? a->passes : "none");
     put_measure(out, a);
     put_gain(out, a);
     tare_strbuf_printf(out, ", %d models measured\n", a->models);
+    for (size_t i = 0; i < a->count; i++)
+        as_all += !has_settings(&a->layers[i]);
     for (size_t i = 0; i < a->count; i++) {
-        if (has_settings(&a->layers[i]) || count_worse(a, i) < MOST_AS_ALL) {
+        if (has_settings(&a->layers[i]) || as_all <= MOST_AS_ALL + 1 || count_worse(a, i) < MOST_AS_ALL) {
             put_row(table, &a->layers[i]);
             continue;
         }
