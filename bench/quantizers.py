@@ -351,33 +351,54 @@ def losses(folder: Path, key: str) -> np.ndarray | None:
     return ((outputs - expected) ** 2).mean(1) if expected.ndim > 1 else (outputs.argmax(1) != expected).astype(float)
 
 
-def mark(mine: np.ndarray, theirs: np.ndarray) -> str:
-    """`+` where theirs is significantly better, `*` where it is worse: a two-sided sign test of the records that differ."""
+def sign_test(mine: np.ndarray, theirs: np.ndarray) -> tuple[float, bool]:
+    """The two-sided p of the records that differ, and whether theirs are better."""
     better, worse = int((theirs < mine).sum()), int((theirs > mine).sum())
     count, least = better + worse, min(better, worse)
     if count == 0:
-        return ""
+        return 1, False
     terms = [math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1) - count * math.log(2) for k in range(least + 1)]
-    return "" if 2 * sum(map(math.exp, terms)) >= 0.05 else " +" if better > worse else " \\*"
+    return min(1, 2 * sum(map(math.exp, terms))), better > worse
 
 
-def cell(folder: Path, key: str, against: np.ndarray | None) -> str:
+def cell(folder: Path, key: str, against: np.ndarray | None, found_by: list[tuple[float, bool]] | None = None) -> str:
     found = losses(folder, key)
     if found is None:
         return "–"
     text = f"{found.mean():.3g}" if np.load(folder / "expected.npy").ndim > 1 else f"{100 - 100 * found.mean():.1f} %"
-    return text + (mark(against, found) if against is not None else "")
+    if against is None:
+        return text
+    p, better = sign_test(against, found)
+    if found_by is not None:
+        found_by.append((p, better))
+    return text if p >= 0.05 else text + (" +" if better else " \\*")
+
+
+def corrected(tests: list[tuple[float, bool]]) -> tuple[int, int]:
+    """How many are worse and better by Holm's correction for the number of tests."""
+    counts = [0, 0]
+    for i, (p, better) in enumerate(sorted(tests)):
+        if p * (len(tests) - i) >= 0.05:
+            break
+        counts[better] += 1
+    return counts[0], counts[1]
 
 
 def table_of(folder: Path) -> str:
     lines = [f"| model | method | float | tare | --auto | {' | '.join(PEERS)} |", f"|{'---|' * (5 + len(PEERS))}"]
+    tests: list[tuple[float, bool]] = []
     for name in NAMES:
         for method in METHODS if (folder / name).exists() else ():
             model = folder / name
             mine = losses(model, f"tare-{method}")
             cells = [cell(model, "float", None), cell(model, f"tare-{method}", None),
                      cell(model, "tare-auto", losses(model, "float")) if method == "static" else "–"]
-            lines.append(f"| {name} | {method} | {' | '.join(cells + [cell(model, f'{peer}-{method}', mine) for peer in PEERS])} |")
+            peers = [cell(model, f"{peer}-{method}", mine, tests) for peer in PEERS]
+            lines.append(f"| {name} | {method} | {' | '.join(cells + peers)} |")
+    single = [sum(p < 0.05 and better == is_better for p, better in tests) for is_better in (False, True)]
+    worse, better = corrected(tests)
+    lines += ["", f"{len(tests)} comparisons with other tools: {single[0]} are significantly worse, {single[1]} better. By Holm's correction "
+                  f"for their number, {worse} are worse and {better} better."]
     return "\n".join(lines)
 
 

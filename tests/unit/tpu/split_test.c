@@ -145,9 +145,9 @@ static void strings_at_the_beginning__stay_on_the_cpu(void **state) {
     assert_int_equal(graph_count(part(&f, 0), "Tanh"), 3);
     assert_int_equal(graph_count(f.top, "Tanh"), 0);
     assert_int_equal(graph_count(f.top, "StringToNumber"), 1);
-    assert_non_null(strstr(
-        f.split.notes[0],
-        "is placed on the TPU in part, as function top_tpu; the rest stays on the CPU: 'tf.StringToNumber' op"));
+    assert_non_null(
+        strstr(f.split.notes[0],
+               "is placed on the TPU in part, as function top_tpu; the rest stays on the CPU: 'tf.StringToNumber' op"));
     tear_down(&f);
 }
 
