@@ -14,10 +14,11 @@
 #include "interpreter/inference/model_shapes.h"
 #include "interpreter/batch_check.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
-static const double DEFAULT_AUTOSAVE_SECONDS = 5;
+static const double LEAST_PAUSE = 5, MOST_PAUSE = 300, PAUSE_PER_SAVE = 100;
 /* How long a cancelled run may take to complete its records, which a resumed run would have to repeat. */
 static const int64_t PATIENCE_NS = 300000000;
 
@@ -43,7 +44,7 @@ struct engine {
     int64_t generation;  /* number of saves made; a change releases the waiting workers */
     bool saving, stop, interrupted;
     int64_t saved_records; /* in the state file; -1: this run has saved none */
-    double save_at;
+    double save_at, save_began;
     int64_t save_tried_records; /* of records, when the state was last saved, or could not be */
     int64_t records;
     double run_seconds;
@@ -121,6 +122,15 @@ static void note_failure(struct engine *e, tare_status status, int64_t index) {
     e->failure_index = index;
 }
 
+double tare_calibration_pause(double autosave_seconds, double took) {
+    if (autosave_seconds > 0) return autosave_seconds;
+    return fmin(fmax(LEAST_PAUSE, PAUSE_PER_SAVE * took), MOST_PAUSE);
+}
+
+static void plan_save(struct engine *e, double took) {
+    e->save_at = tare_clock_seconds() + tare_calibration_pause(e->options->autosave_seconds, took);
+}
+
 /* Waits at the barrier; the last worker to arrive saves the state. Called with the lock held. */
 static void take_part_in_save(struct engine *e) {
     const int64_t generation = e->generation;
@@ -134,8 +144,7 @@ static void take_part_in_save(struct engine *e) {
         e->saving = false;
         e->save_tried_records = e->records;
         e->generation++;
-        double seconds = e->options->autosave_seconds > 0 ? e->options->autosave_seconds : DEFAULT_AUTOSAVE_SECONDS;
-        e->save_at = tare_clock_seconds() + seconds;
+        plan_save(e, tare_clock_seconds() - e->save_began);
         pthread_cond_broadcast(&e->released);
     }
     e->arrived--;
@@ -147,7 +156,10 @@ static void take_part_in_save(struct engine *e) {
 static void fetch(struct engine *e, struct tare_batch *batch) {
     if (e->options->interrupted && *e->options->interrupted) e->stop = e->interrupted = true;
     const bool unsaved = e->state_path && e->records > e->save_tried_records;
-    if (!e->stop && unsaved && tare_clock_seconds() >= e->save_at) e->saving = true;
+    if (!e->stop && !e->saving && unsaved && tare_clock_seconds() >= e->save_at) {
+        e->saving = true;
+        e->save_began = tare_clock_seconds();
+    }
     if (e->saving) take_part_in_save(e);
     if (e->stop) return;
     int64_t index;
@@ -358,8 +370,7 @@ static tare_status prepare(struct engine *e, const struct tare_graph_model *mode
     if (e->stateful) e->threads = 1;
     e->active = e->threads;
     e->workers = tare_calloc((size_t)e->threads, sizeof *e->workers);
-    double seconds = e->options->autosave_seconds > 0 ? e->options->autosave_seconds : DEFAULT_AUTOSAVE_SECONDS;
-    e->save_at = tare_clock_seconds() + seconds;
+    plan_save(e, 0);
     return e->workers ? TARE_OK : TARE_NO_MEMORY;
 }
 

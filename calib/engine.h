@@ -13,6 +13,10 @@
 
 #include <signal.h>
 
+/* Seconds between a save that took `took` seconds, with the workers waiting, and the next: those that the user
+ * requests, or 5 to 300, so that saving takes at most 1 % of the time. */
+double tare_calibration_pause(double autosave_seconds, double took);
+
 struct tare_calibration_options {
     int threads;   /* 0: one per processor */
     int batch;     /* records to concatenate on axis 0 if the signature leaves it open and results do not change; 0:
@@ -26,7 +30,7 @@ struct tare_calibration_options {
     /* Where the state is saved every few seconds and when interrupted; NULL: nowhere. */
     const char *state_path;
     const char *task;        /* description of the task; must be the same in a resumed run */
-    double autosave_seconds; /* 0: 5 */
+    double autosave_seconds; /* between two saves; 0: tare_calibration_pause */
     /* Gets a warning if the state cannot be saved during the run: the run continues, the previous state stays, and the
      * next save tries again. NULL: none. */
     const struct tare_log *log;

@@ -41,7 +41,7 @@ struct tare_calibrate_options {
     bool channels;                        /* also collect statistics per channel */
     bool hessians; /* also compute Hessians of the layers' inputs: tare_workflow_calibrate runs the samples twice */
     const char *state_path;                   /* file for the saved state; NULL: none */
-    double autosave_seconds;                  /* 0: 5 */
+    double autosave_seconds;                  /* as in calib/engine.h */
     const struct tare_log *log;               /* warnings during the run; NULL: none */
     const struct tare_sample_source *samples; /* samples of the signature, instead of data; NULL: read files */
     bool progress;                            /* print progress to standard error */

@@ -555,6 +555,14 @@ static void calibrate__no_state_is_saved_before_a_record_is_done(void **state) {
     tare_model_free(model);
 }
 
+static void the_next_save__waits_longer_where_saving_is_slow(void **state) {
+    (void)state;
+    const double cases[][3] = { { 0, 0, 5 },    { 0, 0.05, 5 },     { 0, 0.4, 40 },
+                                { 0, 20, 300 }, { 0.01, 20, 0.01 }, { 60, 0, 60 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_float_equal(tare_calibration_pause(cases[i][0], cases[i][1]), cases[i][2], 1e-9);
+}
+
 struct full_disk {
     int warnings;
     int64_t failing; /* number of the file operation after each record that fails */
@@ -667,6 +675,7 @@ int main(void) {
         cmocka_unit_test(calibrate__interrupted_and_resumed_gives_the_same_bytes),
         cmocka_unit_test(calibrate__killed_and_resumed_gives_the_same_bytes),
         cmocka_unit_test(calibrate__no_state_is_saved_before_a_record_is_done),
+        cmocka_unit_test(the_next_save__waits_longer_where_saving_is_slow),
         cmocka_unit_test(calibrate__a_state_that_cannot_be_saved_does_not_end_the_run),
         cmocka_unit_test(fingerprint__tells_models_apart_and_knows_one_again),
         cmocka_unit_test(bound__is_known_before_the_run),
