@@ -58,6 +58,9 @@ struct tare_consumer {
      * `paddings` is a constant. A kernel that cannot pad returns TARE_OK without having called `begin` and without
      * output. */
     const struct tare_tensor *paddings, *pad_value;
+    /* Input 0 is int16, 256 h + l + 128 of the products of the same weights with int8 h and l, whose sums are 256 times
+     * those of h plus those of l. A kernel whose rows the consumer refuses returns TARE_OK without output. */
+    bool joins_halves;
 };
 /* Asks the kernel's consumer, if there is one; kernel->consumer->accepted is its answer. */
 tare_status tare_kernel_begin_rows(struct tare_kernel *kernel, const struct tare_shape *shape) TARE_WARN_UNUSED;

@@ -4,8 +4,8 @@
  * The other operand of a binary step may have a chain of its own, for example the dequantization of a residual. Values
  * are computed where the last step of the group stands in the plan; the lifetimes of their inputs extend to it.
  *
- * A product whose kernel takes bytes, in place of the floats of their Cast, is found before the product that computes
- * the bytes, so that these are not stored as floats.
+ * A product whose kernel takes bytes, in place of the floats of their Cast, or int16 in place of its halves, is found
+ * before the product that computes them, so that these are not stored as floats or int32.
  *
  * The shapes of the operands are known only in a run: where they do not fit an expression, or where an intermediate
  * value is observed, the steps run one by one. */
@@ -340,6 +340,22 @@ static int find_cast(const struct finder *f, const struct tare_step *product) {
     return fits ? step : -1;
 }
 
+/* Makes `first`, a product of 16-bit activations if it is one, the product of the group; the slot of its sums. */
+static int take_halves(const struct finder *f, struct tare_step_group *group, int first) {
+    struct tare_step_halves halves;
+    const int slot = f->plan->steps[first].first_output;
+    if (!tare_plan_find_halves(&halves, f->plan, f->uses, first)) return slot;
+    for (int i = 0; i < halves.n_steps; i++)
+        if (!is_free(f, halves.steps[i])) return slot;
+    memcpy(group->steps, halves.steps, (size_t)halves.n_steps * sizeof *halves.steps);
+    group->n_steps = halves.n_steps;
+    group->product = halves.product;
+    group->cast = halves.cast;
+    group->pad = -1;
+    group->joins_halves = true;
+    return f->plan->steps[halves.sum].first_output;
+}
+
 /* The steps other than Identity, which alone passes its input on instead of copying it. */
 static int computing_steps(const struct finder *f, const struct tare_step_group *group) {
     int count = 0;
@@ -356,7 +372,7 @@ static tare_status find_group(const struct finder *f, struct tare_arena *arena, 
                                      .pad = is_product ? find_pad(f, step) : -1,
                                      .cast = find_cast(f, step),
                                      .expression = { .n_branches = 1 } };
-    int slot = is_product ? step->first_output : -1;
+    int slot = is_product ? take_halves(f, &group, first) : -1;
     if (is_product) {
         const enum tare_lane_type type = tare_plan_lane_of(step->node->output_dtypes[0]);
         if (type != TARE_LANE_INT32 && !tare_lane_is_float(type)) return TARE_OK;
@@ -390,11 +406,13 @@ static tare_status find_group(const struct finder *f, struct tare_arena *arena, 
     return add_group(f, &group, arena);
 }
 
-/* Products that take bytes, other products, element-wise steps. */
+/* Products that take what a Cast reads, other products, element-wise steps. */
 enum { TURNS = 3 };
-static int turn_of(const struct finder *f, const struct tare_step *step) {
+static int turn_of(const struct finder *f, int s) {
+    const struct tare_step *step = &f->plan->steps[s];
+    struct tare_step_halves halves;
     if (!passes_rows(step)) return 2;
-    return find_cast(f, step) >= 0 ? 0 : 1;
+    return find_cast(f, step) >= 0 || tare_plan_find_halves(&halves, f->plan, f->uses, s) ? 0 : 1;
 }
 
 tare_status tare_plan_find_groups(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
@@ -411,8 +429,11 @@ tare_status tare_plan_find_groups(struct tare_plan *plan, const struct tare_plan
             f.taken[tiled->heads[i]] = true;
     }
     for (int turn = 0; turn < TURNS; turn++) {
-        for (size_t s = 0; s < plan->n_steps; s++)
-            if (!f.taken[s] && turn_of(&f, &plan->steps[s]) == turn) TARE_TRY(find_group(&f, arena, (int)s));
+        for (int i = 0; i < (int)plan->n_steps; i++) {
+            const int s =
+                turn == 0 ? (int)plan->n_steps - 1 - i : i; /* a Cast may be part of an earlier product's chain */
+            if (!f.taken[s] && turn_of(&f, s) == turn) TARE_TRY(find_group(&f, arena, s));
+        }
     }
     return TARE_OK;
 }

@@ -419,6 +419,7 @@ static tare_status run_padded(struct tare_session *session, struct tare_exec_fra
 static tare_status run_product(struct tare_session *session, struct tare_exec_frame *frame, struct group_run *run) {
     if (run->group->pad >= 0) return run_padded(session, frame, run);
     const struct tare_step *cast = run->group->cast < 0 ? NULL : &run->plan->steps[run->group->cast];
+    run->consumer.joins_halves = run->group->joins_halves;
     return run_product_on(session, frame, run, cast ? tare_plan_value(run->plan, frame, cast->inputs[0]) : NULL);
 }
 
@@ -478,10 +479,12 @@ tare_status tare_group_run(struct tare_session *session, const struct tare_plan 
 tare_status tare_group_run_on(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                               const struct tare_step_group *group, const struct tare_tensor *input,
                               struct tare_tensor *result) {
-    struct group_run run = { .consumer = { .begin = begin, .take = take, .take_floats = take_floats },
-                             .plan = plan,
-                             .frame = frame,
-                             .group = group };
+    struct group_run run = {
+        .consumer = { .begin = begin, .take = take, .take_floats = take_floats, .joins_halves = group->joins_halves },
+        .plan = plan,
+        .frame = frame,
+        .group = group
+    };
     const struct tare_step *product = &plan->steps[group->product];
     TARE_TRY(run_product_on(session, frame, &run, input));
     *result = run.consumer.accepted ? run.output : frame->slots[product->first_output];

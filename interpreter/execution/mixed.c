@@ -58,7 +58,8 @@ static bool quantizes(const struct tare_step_group *group, int value) {
     if (source < 0 || group->values[source] != value || group->expression.branch_of[source]) return false;
     for (int i = 0; i < group->expression.n_operands; i++)
         if (i != source && !group->expression.branch_of[i] && group->values[i] >= 0) return false;
-    return group->output_dtype == TARE_DT_INT8 || group->output_dtype == TARE_DT_UINT8;
+    return group->output_dtype == TARE_DT_INT8 || group->output_dtype == TARE_DT_UINT8 ||
+           group->output_dtype == TARE_DT_INT16;
 }
 
 static tare_status find_mixed(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
@@ -378,19 +379,24 @@ static tare_status end_run(struct tare_session *session, const struct tare_plan 
     return last->observed ? tare_step_show(session, last, &frame->slots[output]) : TARE_OK;
 }
 
+/* The input of the product: int8, or the int16 that it takes in place of its halves. NULL: it has another dtype. */
+static const struct tare_tensor *input_of(const struct tare_plan *plan, const struct tare_exec_frame *frame,
+                                          const struct tare_step_group *group) {
+    const struct tare_step *reader = &plan->steps[group->joins_halves ? group->cast : group->product];
+    const struct tare_tensor *input = tare_plan_value(plan, frame, reader->inputs[0]);
+    return input->dtype == (group->joins_halves ? TARE_DT_INT16 : TARE_DT_INT8) ? input : NULL;
+}
+
 tare_status tare_mixed_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                            struct tare_mixed_steps *mixed, bool *done) {
-    const struct tare_step *product = &plan->steps[mixed->product->product];
-    struct tiles t = { .session = session,
-                       .plan = plan,
-                       .frame = frame,
-                       .mixed = mixed,
-                       .input = tare_plan_value(plan, frame, product->inputs[0]) };
+    struct tiles t = {
+        .session = session, .plan = plan, .frame = frame, .mixed = mixed, .input = input_of(plan, frame, mixed->product)
+    };
     struct tare_tensor result = { 0 };
     *done = false;
     for (int i = 0; mixed->range && i < 2; i++)
         frame->computed[mixed->range->steps[i]] = false;
-    if (!mixed->active || t.input->shape.rank != IMAGE_RANK || t.input->dtype != TARE_DT_INT8) return TARE_OK;
+    if (!mixed->active || !t.input || t.input->shape.rank != IMAGE_RANK) return TARE_OK;
     if (mixed->is_refused && tare_shape_equal(&mixed->shape, &t.input->shape)) return TARE_OK;
     const struct tare_step *depthwise = &plan->steps[mixed->depthwise];
     t.inputs = TARE_NEW_ARRAY(&t.arena, struct tare_tensor, depthwise->n_inputs + 1);

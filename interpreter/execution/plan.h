@@ -79,9 +79,12 @@ struct tare_step_group {
     bool active; /* the present observer requests no intermediate value */
     int product; /* the step that passes its values to the expression; -1: none */
     int pad;     /* the PadV2 that makes the product's input 0, which the product may include; -1: none */
-    int cast; /* the Cast of bytes to the floats of the product's input 0, which the product takes as bytes; -1: none */
-    int sink; /* the last of all: the group runs in its place */
-    int output; /* slot of the result */
+    /* The Cast whose input the product takes in place of its input 0: of bytes to floats, or of int16 to the int32 that
+     * is divided into halves; -1: none */
+    int cast;
+    bool joins_halves; /* the latter: `steps` has all steps of both halves, the product and `cast` too */
+    int sink;          /* the last of all: the group runs in its place */
+    int output;        /* slot of the result */
     int output_dtype;
     /* A group whose source is the result: it runs with this one, on each block of the result; NULL: none. */
     struct tare_step_group *next;

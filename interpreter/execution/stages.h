@@ -1,4 +1,4 @@
-/* The pipeline stages that compute what an element-wise step computes (grouping.c). */
+/* What groups of element-wise steps consist of (grouping.c): pipeline stages, and products of 16 bits. */
 #ifndef TARE_INTERPRETER_EXECUTION_STAGES_H
 #define TARE_INTERPRETER_EXECUTION_STAGES_H
 
@@ -13,5 +13,17 @@ struct tare_step_stages {
 
 /* The stages of a step whose input `main` is the pipeline's value; false if the step does not fit a pipeline. */
 bool tare_plan_stages_of(struct tare_step_stages *piece, const struct tare_step *step, int main);
+
+/* The steps that multiply the halves of a 16-bit activation and add the sums (grouping_halves.c). */
+enum { TARE_HALVES_STEPS = 11 };
+struct tare_step_halves {
+    int product; /* of the high halves, which computes the sum if it gets the activation in their place */
+    int cast;    /* of the activation to int32 */
+    int sum;     /* the AddV2 of the sums */
+    int steps[TARE_HALVES_STEPS], n_steps; /* all of them */
+};
+/* Finds those of which `product` is one, of either half; false if the machine multiplies bytes faster. */
+bool tare_plan_find_halves(struct tare_step_halves *halves, const struct tare_plan *plan,
+                           const struct tare_plan_uses *uses, int product);
 
 #endif

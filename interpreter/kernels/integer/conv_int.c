@@ -41,7 +41,7 @@ void tare_conv_int_dense(int32_t *output, const struct tare_conv *conv, const vo
                          const void *packed, void *scratch) {
     const int64_t n = conv->out_channels / conv->groups;
     for (int64_t g = 0; g < conv->groups; g++) {
-        const struct tare_conv_patches patches = { conv, input, g, form == TARE_IGEMM_PAIRS ? 2 : 1 };
+        const struct tare_conv_patches patches = { conv, input, g, tare_igemm_is_pairs(form) ? 2 : 1 };
         const struct tare_igemm_rows rows = { .gather = gather, .source = &patches };
         tare_igemm(output + g * n, conv->out_channels, &rows, form,
                    (const char *)packed + (size_t)g * group_bytes(form, conv), tare_conv_rows(conv), n,
@@ -67,7 +67,7 @@ void tare_conv_int_dense_to(const struct tare_conv_int_sink *sink, const struct 
     for (int64_t row = 0; row < rows; row += block_rows(conv)) {
         const int64_t count = rows - row < block_rows(conv) ? rows - row : block_rows(conv);
         for (int64_t g = 0; g < conv->groups; g++) {
-            const struct tare_conv_patches patches = { conv, input, g, form == TARE_IGEMM_PAIRS ? 2 : 1 };
+            const struct tare_conv_patches patches = { conv, input, g, tare_igemm_is_pairs(form) ? 2 : 1 };
             const struct tare_igemm_rows a = { .gather = gather, .source = &patches, .first = row };
             tare_igemm(sums + g * n, conv->out_channels, &a, form,
                        (const char *)packed + (size_t)g * group_bytes(form, conv), count, n, tare_conv_patch(conv),

@@ -7,7 +7,7 @@
 #include "interpreter/kernels/integer/gemm_int.h"
 
 /* Dense or grouped. The filter is packed in `form`, one matrix per group; input elements int8 for quads, int16 for
- * pairs. */
+ * pairs and halves. */
 size_t tare_conv_int_packed_bytes(enum tare_igemm_form form, const struct tare_conv *conv);
 void tare_conv_int_pack(void *packed, enum tare_igemm_form form, const struct tare_conv *conv, const int8_t *filter);
 /* Of an int32 filter, as pairs; false when a weight is outside -32767 … 32767. */

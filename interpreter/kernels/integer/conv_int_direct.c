@@ -6,8 +6,8 @@
  * stride later. The packed filter has the same segments, each filled up with zeros to whole groups of k, so elements
  * that a group reads beyond a segment have no effect. A pointwise convolution is one long line.
  *
- * Tiles (AMX) read the input itself where it has no padding. Where lines are short or segments narrow, which would
- * leave tiles partly empty, they multiply gathered patches: each is one segment. */
+ * Tiles (AMX) and halves read the input itself where it has no padding. Where lines are short or segments narrow, which
+ * would leave tiles partly empty, they multiply gathered patches: each is one segment. */
 #include "interpreter/kernels/integer/conv_int_direct.h"
 
 #include "base/alloc.h"
@@ -57,7 +57,11 @@ bool tare_conv_int_is_direct(enum tare_igemm_form form, const struct tare_conv *
 }
 
 static int64_t element_size(enum tare_igemm_form form) {
-    return form == TARE_IGEMM_PAIRS ? 2 : 1;
+    return tare_igemm_is_pairs(form) ? 2 : 1;
+}
+/* Bytes of an element of the input. */
+static int64_t input_size(enum tare_igemm_form form) {
+    return form == TARE_IGEMM_HALVES ? 2 : 1;
 }
 static int64_t groups_of(enum tare_igemm_form form, int64_t elements) {
     return tare_igemm_filled_groups(form, (elements * element_size(form) + 3) / 4);
@@ -260,17 +264,17 @@ static void copy_flipped(uint8_t *to, const int8_t *from, int64_t count) {
 }
 
 /* Writes `count` elements in the form's type. */
-static void copy_elements(void *to, const int8_t *from, int64_t count, enum tare_igemm_form form) {
+static void copy_elements(void *to, const char *from, int64_t count, enum tare_igemm_form form) {
     if (form == TARE_IGEMM_PAIRS)
-        widen(to, from, count);
-    else if (form == TARE_IGEMM_TILES)
-        memcpy(to, from, (size_t)count);
+        widen(to, (const int8_t *)from, count);
+    else if (form == TARE_IGEMM_TILES || form == TARE_IGEMM_HALVES)
+        memcpy(to, from, (size_t)(count * input_size(form)));
     else
-        copy_flipped(to, from, count);
+        copy_flipped(to, (const int8_t *)from, count);
 }
 
 static void fill_padding(void *to, const struct tare_conv *conv, int64_t count, enum tare_igemm_form form) {
-    if (form != TARE_IGEMM_PAIRS) {
+    if (!tare_igemm_is_pairs(form)) {
         memset(to, (uint8_t)(form == TARE_IGEMM_QUADS ? conv->pad_value ^ -128 : conv->pad_value), (size_t)count);
         return;
     }
@@ -279,11 +283,12 @@ static void fill_padding(void *to, const struct tare_conv *conv, int64_t count, 
 }
 
 /* Padded input lines from `first` on: line i of the copy is input line first + i. */
-static void copy_lines(char *to, const struct tare_conv *conv, const int8_t *image, int64_t first, int64_t lines,
+static void copy_lines(char *to, const struct tare_conv *conv, const char *image, int64_t first, int64_t lines,
                        enum tare_igemm_form form) {
     const int64_t channels = conv->in_channels, width = reach_w(conv), size = element_size(form);
     const int64_t left = conv->pad[2] < width ? conv->pad[2] : width;
     const int64_t inside = width - left < conv->in[2] ? width - left : conv->in[2];
+    const int64_t line_bytes = conv->in[2] * channels * input_size(form);
     for (int64_t i = 0; i < lines; i++, to += width * channels * size) {
         const int64_t line = first + i;
         if (line < 0 || line >= conv->in[1]) {
@@ -291,7 +296,7 @@ static void copy_lines(char *to, const struct tare_conv *conv, const int8_t *ima
             continue;
         }
         fill_padding(to, conv, left * channels, form);
-        copy_elements(to + left * channels * size, image + line * conv->in[2] * channels, inside * channels, form);
+        copy_elements(to + left * channels * size, image + line * line_bytes, inside * channels, form);
         fill_padding(to + (left + inside) * channels * size, conv, (width - left - inside) * channels, form);
     }
 }
@@ -362,9 +367,10 @@ static void multiply(const struct direct *d, const char *a, const struct tare_ig
  * beyond it. */
 static bool reads_input(const struct direct *d, bool is_last) {
     const struct tare_conv *conv = d->conv;
-    if (d->form != TARE_IGEMM_TILES || is_gathered(d->form, conv) || conv->pad[1] > 0 || conv->pad[2] > 0) return false;
+    if (input_size(d->form) != element_size(d->form) || d->form == TARE_IGEMM_QUADS) return false;
+    if (is_gathered(d->form, conv) || conv->pad[1] > 0 || conv->pad[2] > 0) return false;
     if (reach_h(conv, conv->out[1]) > conv->in[1] || reach_w(conv) > conv->in[2]) return false;
-    return !is_last || segment_groups(d->form, conv) * 4 == segment_length(d->form, conv);
+    return !is_last || segment_groups(d->form, conv) * 4 == segment_length(d->form, conv) * element_size(d->form);
 }
 
 #if TARE_KERNELS_X86
@@ -399,39 +405,40 @@ static TARE_TARGET_AVX2 void copy_apart_avx2(char *to, const int8_t *from, int64
 }
 #endif
 
-static void copy_apart(char *to, const int8_t *from, int64_t count, int64_t step, int64_t channels,
+static void copy_apart(char *to, const char *from, int64_t count, int64_t step, int64_t channels,
                        enum tare_igemm_form form) {
 #if TARE_KERNELS_X86
-    if (tare_cpu_level() >= TARE_CPU_AVX2 && channels >= 16 && form != TARE_IGEMM_TILES) {
-        copy_apart_avx2(to, from, count, step, channels, form);
+    const bool converts = form == TARE_IGEMM_PAIRS || form == TARE_IGEMM_QUADS;
+    if (tare_cpu_level() >= TARE_CPU_AVX2 && channels >= 16 && converts) {
+        copy_apart_avx2(to, (const int8_t *)from, count, step, channels, form);
         return;
     }
 #endif
-    for (; count > 0; count--, from += step, to += channels * element_size(form))
+    for (; count > 0; count--, from += step * input_size(form), to += channels * element_size(form))
         copy_elements(to, from, channels, form);
 }
 
 /* Copies `rows` positions of the input that a strided pointwise convolution reads, from output position `first` on. */
-static void copy_positions(char *to, const struct tare_conv *conv, const int8_t *input, int64_t first, int64_t rows,
+static void copy_positions(char *to, const struct tare_conv *conv, const char *input, int64_t first, int64_t rows,
                            enum tare_igemm_form form) {
     const int64_t channels = conv->in_channels, width = conv->out[2], end = first + rows;
     for (int64_t i = first, count; i < end; i += count, to += count * channels * element_size(form)) {
         const int64_t x = i % width, line = i / width % conv->out[1], image = i / width / conv->out[1];
         const int64_t row = image * conv->in[1] + line * conv->stride[1];
-        const int8_t *from = input + (row * conv->in[2] + x * conv->stride[2]) * channels;
+        const char *from = input + (row * conv->in[2] + x * conv->stride[2]) * channels * input_size(form);
         count = width - x < end - i ? width - x : end - i;
         copy_apart(to, from, count, conv->stride[2] * channels, channels, form);
     }
 }
 
-static void run_pointwise(const struct direct *d, const int8_t *input) {
+static void run_pointwise(const struct direct *d, const char *input) {
     const struct tare_conv *conv = d->conv;
     const int64_t positions = tare_conv_rows(conv), n = conv->out_channels;
     const int64_t most = block_positions(d->form, conv, d->requantizes);
     for (int64_t p = 0; p < positions; p += most) {
         const int64_t rows = positions - p < most ? positions - p : most;
         const struct tare_igemm_lines line = { .count = 1, .rows = rows };
-        const void *a = input + p * conv->in_channels;
+        const void *a = input + p * conv->in_channels * input_size(d->form);
         if (!is_pointwise(conv) || !reads_input(d, p + rows == positions)) {
             if (is_pointwise(conv))
                 copy_elements(d->scratch, a, rows * conv->in_channels, d->form);
@@ -445,7 +452,7 @@ static void run_pointwise(const struct direct *d, const int8_t *input) {
 }
 
 /* Output lines from line `line` on, whose first sum is element `first`, with a copy of their input. */
-static void run_copied(const struct direct *d, const int8_t *image, int64_t line, int64_t lines, int64_t first) {
+static void run_copied(const struct direct *d, const char *image, int64_t line, int64_t lines, int64_t first) {
     const struct tare_conv *conv = d->conv;
     const int64_t size = element_size(d->form), line_size = reach_w(conv) * conv->in_channels * size;
     copy_lines(d->scratch, conv, image, line * conv->stride[1] - conv->pad[1], reach_h(conv, lines), d->form);
@@ -465,9 +472,10 @@ static void run_copied(const struct direct *d, const int8_t *image, int64_t line
 }
 
 /* One image, whose first sum is element `first`. */
-static void run_image(const struct direct *d, const int8_t *image, int64_t first, bool is_last) {
+static void run_image(const struct direct *d, const char *image, int64_t first, bool is_last) {
     const struct tare_conv *conv = d->conv;
-    const int64_t most = block_lines(d->form, conv, d->requantizes), line_size = conv->in[2] * conv->in_channels;
+    const int64_t most = block_lines(d->form, conv, d->requantizes), position = conv->in_channels * input_size(d->form);
+    const int64_t line_size = conv->in[2] * position;
     for (int64_t line = 0; line < conv->out[1]; line += most) {
         const int64_t lines = conv->out[1] - line < most ? conv->out[1] - line : most;
         const int64_t element = first + line * conv->out[2] * conv->out_channels;
@@ -476,23 +484,24 @@ static void run_image(const struct direct *d, const int8_t *image, int64_t first
             continue;
         }
         const struct tare_igemm_lines block = { lines, conv->out[2], conv->stride[1] * line_size };
-        multiply(d, (const char *)image + line * block.a_step, &block, conv->stride[2] * conv->in_channels,
-                 conv->dilation[1] * line_size, element);
+        multiply(d, image + line * block.a_step, &block, conv->stride[2] * position, conv->dilation[1] * line_size,
+                 element);
     }
 }
 
 void tare_conv_int_direct_at(enum tare_cpu_level level, const struct tare_conv_int_sink *sink,
-                             const struct tare_conv *conv, const int8_t *input, enum tare_igemm_form form,
+                             const struct tare_conv *conv, const void *input, enum tare_igemm_form form,
                              const void *packed, int32_t *sums, void *scratch) {
     const bool requantizes = sink->requantize && tare_igemm_requantizes(level);
     const bool passes = requantizes && sink->requantize->real.is_passed;
     const struct direct d = { level, sink, conv, form, packed, sums, scratch, requantizes && !passes, passes };
-    const int64_t in = conv->in[1] * conv->in[2] * conv->in_channels, images = conv->batch * conv->in[0];
+    const int64_t in = conv->in[1] * conv->in[2] * conv->in_channels * input_size(form),
+                  images = conv->batch * conv->in[0];
     const int64_t out = conv->out[1] * conv->out[2] * conv->out_channels;
     if (is_pointwise(conv) || is_strided_pointwise(form, conv)) {
         run_pointwise(&d, input);
         return;
     }
     for (int64_t i = 0; out > 0 && i < images; i++)
-        run_image(&d, input + i * in, i * out, i == images - 1);
+        run_image(&d, (const char *)input + i * in, i * out, i == images - 1);
 }

@@ -17,11 +17,11 @@ size_t tare_conv_int_direct_packed_bytes(enum tare_igemm_form form, const struct
 /* TARE_NO_MEMORY. */
 tare_status tare_conv_int_direct_pack(void *packed, enum tare_igemm_form form, const struct tare_conv *conv,
                                       const int8_t *filter);
-/* Sums and bytes that a block needs. */
+/* Sums and bytes that a block needs. `input`: int16 for halves, otherwise int8. */
 int64_t tare_conv_int_direct_sums(const struct tare_conv *conv);
 size_t tare_conv_int_direct_scratch(enum tare_igemm_form form, const struct tare_conv *conv);
 void tare_conv_int_direct_at(enum tare_cpu_level level, const struct tare_conv_int_sink *sink,
-                             const struct tare_conv *conv, const int8_t *input, enum tare_igemm_form form,
+                             const struct tare_conv *conv, const void *input, enum tare_igemm_form form,
                              const void *packed, int32_t *sums, void *scratch);
 
 #endif

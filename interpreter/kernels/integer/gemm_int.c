@@ -21,10 +21,10 @@ enum tare_igemm_form tare_igemm_form_at(enum tare_cpu_level level) {
 }
 
 static int64_t group_size(enum tare_igemm_form form) {
-    return form == TARE_IGEMM_PAIRS ? 2 : 4;
+    return tare_igemm_is_pairs(form) ? 2 : 4;
 }
 static int64_t element_size(enum tare_igemm_form form) {
-    return form == TARE_IGEMM_PAIRS ? 2 : 1;
+    return tare_igemm_is_pairs(form) ? 2 : 1;
 }
 int64_t tare_igemm_filled_groups(enum tare_igemm_form form, int64_t groups) {
     const int64_t steps = tare_igemm_tile_steps(groups);
@@ -105,12 +105,21 @@ PACK_PAIRS(pack_pairs_int8, int8_t)
 PACK_PAIRS(pack_pairs_int32, int32_t)
 #undef PACK_PAIRS
 
+/* The starting sums of halves. */
+static void start_halves(int32_t *starts, const int8_t *b, int64_t k, int64_t n, int64_t row_stride,
+                         int64_t column_stride) {
+    for (int64_t p = 0; p < k; p++)
+        for (int64_t j = 0; j < n; j++)
+            starts[j] = (int32_t)((uint32_t)starts[j] - 128u * (uint32_t)b[p * row_stride + j * column_stride]);
+}
+
 void tare_igemm_pack(void *packed, enum tare_igemm_form form, const int8_t *b, int64_t k, int64_t n, int64_t row_stride,
                      int64_t column_stride) {
-    if (form == TARE_IGEMM_PAIRS)
+    if (tare_igemm_is_pairs(form))
         pack_pairs_int8(packed, b, k, n, row_stride, column_stride);
     else
         pack_quads(packed, b, k, n, row_stride, column_stride);
+    if (form == TARE_IGEMM_HALVES) start_halves(packed, b, k, n, row_stride, column_stride);
     if (form == TARE_IGEMM_TILES) finish_tiles(packed, k, n);
 }
 

@@ -13,9 +13,16 @@ enum tare_igemm_form {
     TARE_IGEMM_TILES, /* A and B int8, four k a group: AMX */
     TARE_IGEMM_QUADS, /* A and B int8, four k a group: AVX-VNNI and VNNI */
     TARE_IGEMM_PAIRS, /* A and B int16, two k a group: every level */
+    /* The same for int8 weights, of the int16 numbers x = 256 h + l + 128 that stand for two int8, h and l:
+     * 256 Σ h w + Σ l w = Σ x w - 128 Σ w, so a column's sum starts at -128 Σ w. */
+    TARE_IGEMM_HALVES,
 };
+static inline bool tare_igemm_is_pairs(enum tare_igemm_form form) {
+    return form >= TARE_IGEMM_PAIRS;
+}
 
-/* Rows of A: int8 for tiles and quads, int16 for pairs; see struct tare_gemm_rows. Strides and counts in elements. */
+/* Rows of A: int8 for tiles and quads, int16 for pairs and halves; see struct tare_gemm_rows. Strides and counts in
+ * elements. */
 struct tare_igemm_rows {
     const void *data;
     int64_t stride;
@@ -25,7 +32,7 @@ struct tare_igemm_rows {
     int64_t first; /* the first row to gather */
 };
 
-/* The form for int8 rows at a level; int16 rows are always pairs. */
+/* The form for int8 rows at a level; int16 rows are always pairs or halves. */
 enum tare_igemm_form tare_igemm_form_at(enum tare_cpu_level level);
 /* Bytes of packed weights; 0 when the product overflows. */
 size_t tare_igemm_packed_bytes(enum tare_igemm_form form, int64_t k, int64_t n);

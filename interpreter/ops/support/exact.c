@@ -93,17 +93,18 @@ static tare_status left_operand(const void **out, bool *fits, const struct tare_
 }
 
 static enum tare_igemm_form form_of(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
+    if (lhs_dtype == TARE_EXACT_HALVES) return TARE_IGEMM_HALVES;
     const bool is_narrow = is_int8(lhs_dtype) && is_int8(rhs_dtype);
     return is_narrow ? tare_conv_int_form_at(tare_cpu_level(), conv) : TARE_IGEMM_PAIRS;
 }
 
 static bool is_direct(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
-    return is_int8(lhs_dtype) && is_int8(rhs_dtype) &&
+    return (is_int8(lhs_dtype) || lhs_dtype == TARE_EXACT_HALVES) && is_int8(rhs_dtype) &&
            tare_conv_int_is_direct(form_of(conv, lhs_dtype, rhs_dtype), conv);
 }
 
 /* The other keys have the size of the number of groups at most. */
-static const int64_t winograd_vnni_key = INT64_MIN, winograd_key = INT64_MIN + 1;
+static const int64_t winograd_vnni_key = INT64_MIN, winograd_key = INT64_MIN + 1, halves_key = INT64_MIN + 2;
 
 /* The kernel for a convolution that is direct. */
 static enum tare_exact_kernel direct_kernel(enum tare_igemm_form form, const struct tare_conv *conv) {
@@ -112,6 +113,7 @@ static enum tare_exact_kernel direct_kernel(enum tare_igemm_form form, const str
 }
 
 int64_t tare_exact_key(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
+    if (lhs_dtype == TARE_EXACT_HALVES) return halves_key + is_direct(conv, lhs_dtype, rhs_dtype);
     if (tare_conv_is_depthwise(conv))
         return -2 * conv->groups - tare_conv_int_depthwise_packing(tare_cpu_level(), conv);
     if (!is_direct(conv, lhs_dtype, rhs_dtype)) return conv->groups;
@@ -122,6 +124,7 @@ int64_t tare_exact_key(const struct tare_conv *conv, int lhs_dtype, int rhs_dtyp
 }
 
 int64_t tare_exact_product_key(int lhs_dtype, int rhs_dtype) {
+    if (lhs_dtype == TARE_EXACT_HALVES) return halves_key + 1;
     return is_int8(lhs_dtype) && is_int8(rhs_dtype) ? 0 : 1;
 }
 
@@ -395,10 +398,11 @@ tare_status tare_exact_product(int32_t *output, const struct tare_exact *operand
     if (batch == 1) TARE_TRY(few_rows(output, operands, m, n, k, &done));
     if (done) return TARE_OK;
     const struct tare_conv conv = as_pointwise(m, n, k); /* a product is a convolution with one tap */
+    const size_t size = tare_dtype_size(operands->lhs_dtype == TARE_EXACT_HALVES ? TARE_DT_INT16 : operands->lhs_dtype);
     TARE_TRY(tare_conv_check(&conv));
     for (int64_t b = 0; b < batch; b++) {
         struct tare_exact one = *operands;
-        one.lhs = (const char *)operands->lhs + (size_t)(b * m * k) * tare_dtype_size(operands->lhs_dtype);
+        one.lhs = (const char *)operands->lhs + (size_t)(b * m * k) * size;
         if (operands->rhs)
             one.rhs = (const char *)operands->rhs + (size_t)(b * k * n) * tare_dtype_size(operands->rhs_dtype);
         if (batch > 1) one.weights = NULL;

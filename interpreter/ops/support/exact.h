@@ -13,6 +13,10 @@
 /* True for the dtypes that an operand may have: integers and quantized integers of at most 32 bits. */
 bool tare_exact_dtype(int dtype);
 
+/* In place of the dtype of the left operand: int16 numbers x = 256 h + l + 128, whose sums are those of the product of
+ * h times 256 plus those of the product of l. The weights are int8. */
+enum { TARE_EXACT_HALVES = -1 };
+
 struct tare_exact {
     int lhs_dtype, rhs_dtype;
     const void *lhs, *rhs;            /* rhs may be NULL when its packed form is kept (tare_weights_find) */

@@ -169,7 +169,8 @@ static struct tare_conv_int_sink sink_of(struct part *part) {
 /* Output lines [at, at + count), counted over all images. */
 static void run_lines(struct part *part, int64_t at, int64_t count) {
     const struct split *s = part->split;
-    const bool is_wide = kernel_of(s) == TARE_EXACT_DENSE && form_of(s) == TARE_IGEMM_PAIRS;
+    const bool is_wide =
+        form_of(s) == TARE_IGEMM_HALVES || (kernel_of(s) == TARE_EXACT_DENSE && form_of(s) == TARE_IGEMM_PAIRS);
     struct tare_conv lines;
     const int64_t offset = tare_conv_take_lines(&lines, &s->conv, at, count);
     part->first = s->run->first + at * s->conv.out[2] * s->conv.out_channels;

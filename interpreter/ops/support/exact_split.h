@@ -33,7 +33,7 @@ struct tare_exact_choice {
 struct tare_exact_run {
     const struct tare_exact_choice *choice;
     const struct tare_conv *conv;
-    const void *input;  /* int16 elements if the kernel is DENSE and the form is pairs, otherwise int8 */
+    const void *input;  /* int16 if the form is halves, or pairs and the kernel is DENSE; otherwise int8 */
     const void *packed; /* in the form of the kernel */
     int32_t *output;    /* the sums; NULL with a consumer */
     struct tare_consumer *consumer;

@@ -89,7 +89,7 @@ static tare_status exact_conv(struct tare_kernel *kernel, int32_t *result, const
                               bool plain) {
     struct tare_exact_choice *choice = &geometry_of(kernel)->choice;
     struct tare_exact exact;
-    tare_exact_choose(choice, &general->conv, kernel->inputs[0].dtype, kernel->inputs[1].dtype);
+    tare_exact_choose(choice, &general->conv, tare_xla_left_dtype(kernel), kernel->inputs[1].dtype);
     TARE_TRY(tare_xla_exact(&exact, kernel, general->lhs_order, general->rhs_order,
                             !tare_xla_is_packed(kernel, choice->key, plain), plain));
     exact.choice = choice;
@@ -167,6 +167,7 @@ static tare_status run_conv_any(struct tare_kernel *kernel, bool plain) {
     TARE_TRY(tare_xla_begin_output(kernel, arithmetic, dtype, &general->output,
                                    !plain && !is_empty && tare_general_conv_is_stored(general)));
     if (tare_xla_taking_consumer(kernel)) return pass_conv(kernel, arithmetic, general);
+    if (kernel->consumer && kernel->consumer->joins_halves) return TARE_OK;
     struct tare_tensor *output = &kernel->outputs[0];
     if (output->elements == 0) return TARE_OK;
     if (!is_empty) return store_conv(kernel, arithmetic, general, plain);

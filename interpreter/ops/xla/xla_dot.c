@@ -41,13 +41,14 @@ static tare_status infer_xla_dot(struct tare_infer *infer) {
 
 static tare_status exact_dot(struct tare_kernel *kernel, int32_t *result, const struct tare_dot *dot, bool plain) {
     struct dot_state *state = kernel->state;
-    const struct tare_tensor *lhs = &kernel->inputs[0], *rhs = &kernel->inputs[1];
-    const bool is_packed = tare_xla_is_packed(kernel, tare_exact_product_key(lhs->dtype, rhs->dtype), plain) ||
+    const struct tare_tensor *rhs = &kernel->inputs[1];
+    const int left = tare_xla_left_dtype(kernel);
+    const bool is_packed = tare_xla_is_packed(kernel, tare_exact_product_key(left, rhs->dtype), plain) ||
                            (!plain && tare_few_rows_is_packed(&state->kept.weights, rhs, dot->m, dot->n, dot->k));
     struct tare_exact exact;
     TARE_TRY(tare_xla_exact(&exact, kernel, dot->lhs_order, dot->rhs_order, !is_packed || dot->batch != 1, plain));
     if (dot->m > 0 && dot->n > 0 && dot->k > 0) {
-        tare_exact_choose_product(&state->choice, dot->m, dot->n, dot->k, lhs->dtype, rhs->dtype);
+        tare_exact_choose_product(&state->choice, dot->m, dot->n, dot->k, left, rhs->dtype);
         exact.choice = &state->choice;
     }
     return tare_exact_product(result, &exact, dot->batch, dot->m, dot->n, dot->k);
@@ -135,6 +136,7 @@ static tare_status run_dot_any(struct tare_kernel *kernel, bool plain) {
     TARE_TRY(dot_of(&dot, kernel));
     TARE_TRY(tare_xla_begin_output(kernel, arithmetic, dtype, &dot->output, !plain && dot->k > 0));
     if (tare_xla_taking_consumer(kernel)) return pass_dot(kernel, arithmetic, dot);
+    if (kernel->consumer && kernel->consumer->joins_halves) return TARE_OK;
     struct tare_tensor *output = &kernel->outputs[0];
     if (output->elements == 0) return TARE_OK;
     if (dot->k == 0) {

@@ -106,7 +106,7 @@ tare_status tare_xla_begin_output(struct tare_kernel *kernel, enum tare_xla_arit
     const bool lanes =
         arithmetic == TARE_XLA_FLOATS || (arithmetic == TARE_XLA_EXACT && tare_dtype_size(dtype) == sizeof(int32_t));
     if (may_pass && lanes) TARE_TRY(tare_kernel_begin_rows(kernel, shape));
-    if (kernel->consumer && kernel->consumer->accepted) return TARE_OK;
+    if (kernel->consumer && (kernel->consumer->accepted || kernel->consumer->joins_halves)) return TARE_OK;
     return tare_kernel_output(kernel, 0, dtype, shape);
 }
 
@@ -114,12 +114,16 @@ struct tare_consumer *tare_xla_taking_consumer(const struct tare_kernel *kernel)
     return kernel->consumer && kernel->consumer->accepted ? kernel->consumer : NULL;
 }
 
+int tare_xla_left_dtype(const struct tare_kernel *kernel) {
+    return kernel->consumer && kernel->consumer->joins_halves ? TARE_EXACT_HALVES : kernel->inputs[0].dtype;
+}
+
 tare_status tare_xla_exact(struct tare_exact *exact, struct tare_kernel *kernel, const int *lhs_order,
                            const int *rhs_order, bool needs_rhs, bool plain) {
     struct tare_xla_kept *kept = kernel->state;
     const struct tare_tensor *lhs = &kernel->inputs[0], *rhs = &kernel->inputs[1];
     *exact = (struct tare_exact){
-        .lhs_dtype = lhs->dtype,
+        .lhs_dtype = tare_xla_left_dtype(kernel),
         .rhs_dtype = rhs->dtype,
         .lhs = tare_xla_operand(kernel, TARE_XLA_EXACT, lhs, lhs_order),
         .weights = &kept->weights,
@@ -129,7 +133,8 @@ tare_status tare_xla_exact(struct tare_exact *exact, struct tare_kernel *kernel,
         .plain = plain,
         .consumer = tare_xla_taking_consumer(kernel),
     };
-    const bool without = !needs_rhs && tare_xla_is_int8(lhs->dtype);
+    const bool is_narrow = tare_xla_is_int8(lhs->dtype) || exact->lhs_dtype == TARE_EXACT_HALVES;
+    const bool without = !needs_rhs && is_narrow;
     if (!without) exact->rhs = tare_xla_operand(kernel, TARE_XLA_EXACT, rhs, rhs_order);
     return !exact->lhs || (!without && !exact->rhs) ? TARE_NO_MEMORY : TARE_OK;
 }

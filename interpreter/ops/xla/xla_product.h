@@ -41,7 +41,10 @@ const void *tare_xla_operand(struct tare_kernel *kernel, enum tare_xla_arithmeti
                              const struct tare_tensor *tensor, const int *order);
 /* Whether the packed weights are cached, in which case the weights themselves are not read. */
 bool tare_xla_is_packed(const struct tare_kernel *kernel, int64_t key, bool plain);
-/* Both operands of exact sums. `needs_rhs` false: the weights are packed, and rhs stays NULL if lhs is int8. */
+/* The dtype of the left operand of exact sums; TARE_EXACT_HALVES where the consumer joins them. */
+int tare_xla_left_dtype(const struct tare_kernel *kernel);
+/* Both operands of exact sums. `needs_rhs` false: the weights are packed, and rhs stays NULL if lhs is
+ * int8 or halves. */
 tare_status tare_xla_exact(struct tare_exact *exact, struct tare_kernel *kernel, const int *lhs_order,
                            const int *rhs_order, bool needs_rhs, bool plain);
 

@@ -97,6 +97,50 @@ static void mixed__images_of_many_shapes(void **unused) {
             check(&images[i], kind / 2, 1 + kind % 2);
 }
 
+/* The float result of a pointwise layer of 16-bit activations, as the quantizer writes it. */
+static struct tare_edge wide_layer(struct tare_graph *g, const char *name, struct tare_edge x, int64_t in,
+                                   int64_t out) {
+    const struct layers_window window = { 1, 1, 1, 0 };
+    const struct tare_edge weight = layers_constant(g, layers_name(name, "weight"), TARE_DT_INT8,
+                                                    tare_shape_make(4, (int64_t)1, (int64_t)1, in, out));
+    const struct tare_edge wide = layers_cast(g, layers_name(name, "wide"), x, TARE_DT_INT32);
+    struct tare_edge h, l;
+    h = mini_node(g, "RightShift", layers_name(name, "high"), 2, wide, mini_int(g, layers_name(name, "bits"), 8));
+    l = mini_node(g, "BitwiseAnd", layers_name(name, "low"), 2, wide, mini_int(g, layers_name(name, "mask"), 255));
+    l = mini_node(g, "Sub", layers_name(name, "centre"), 2, l, mini_int(g, layers_name(name, "half"), 128));
+    h = layers_cast(g, layers_name(name, "high_int8"), h, TARE_DT_INT8);
+    l = layers_cast(g, layers_name(name, "low_int8"), l, TARE_DT_INT8);
+    h = layers_conv(g, layers_name(name, "of_high"), h, weight, window);
+    l = layers_conv(g, layers_name(name, "of_low"), l, weight, window);
+    h = mini_node(g, "Mul", layers_name(name, "scaled"), 2, h, mini_int(g, layers_name(name, "step"), 256));
+    h = layers_cast(g, layers_name(name, "real"), mini_node(g, "AddV2", layers_name(name, "sums"), 2, h, l),
+                    TARE_DT_FLOAT);
+    return mini_node(g, "Mul", layers_name(name, "mul"), 2, h, mini_float(g, layers_name(name, "scale"), 1e-5f));
+}
+
+/* The layers before and behind the depthwise one have 16-bit activations. */
+static void mixed__activations_of_16_bits(void **unused) {
+    (void)unused;
+    const struct image image = { 1, 96, 96, 3, 2, true, { 0, 0 } };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_INT8);
+    const struct tare_edge spread =
+        mini_node(g, "Mul", "spread", 2, layers_cast(g, "bytes", x, TARE_DT_FLOAT), mini_float(g, "most", 250.7f));
+    struct tare_edge y = layers_cast(g, "x16", mini_node(g, "Round", "rounded", 1, spread), TARE_DT_INT16);
+    y = mini_node(g, "Relu6", "expand_relu", 1, wide_layer(g, "expand", y, C, INNER));
+    y = layers_float(g, "depthwise", y, image.kernel, INNER, 0, image.stride);
+    y = mini_node(g, "Div", "div", 2, y, mini_float(g, "unit", 0.0002f));
+    y = layers_cast(g, "y16", mini_node(g, "Round", "round", 1, y), TARE_DT_INT16);
+    y = wide_layer(g, "project", y, INNER, C);
+    struct tare_session *session = mini_session(model), *plain = layers_plain_session(model);
+    for (int i = 0; i < 2; i++)
+        layers_assert_same(run(session, x, y, &image), run(plain, x, y, &image));
+    tare_session_free(session);
+    tare_session_free(plain);
+    tare_model_free(model);
+}
+
 static void check_changes(bool is_dynamic) {
     static const struct image images[] = { { 1, 96, 96, 3, 2, true, { 0, 0 } },
                                            { 1, 97, 96, 3, 2, false, { 0, 0 } },
@@ -243,8 +287,11 @@ static void mixed__values_that_are_used_elsewhere(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mixed__images_of_many_shapes),          cmocka_unit_test(mixed__images_change),
-        cmocka_unit_test(mixed__observers_see_every_value),      cmocka_unit_test(mixed__memory),
+        cmocka_unit_test(mixed__images_of_many_shapes),
+        cmocka_unit_test(mixed__activations_of_16_bits),
+        cmocka_unit_test(mixed__images_change),
+        cmocka_unit_test(mixed__observers_see_every_value),
+        cmocka_unit_test(mixed__memory),
         cmocka_unit_test(mixed__values_that_are_used_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

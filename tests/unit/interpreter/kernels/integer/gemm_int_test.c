@@ -12,6 +12,15 @@
 
 #include <cmocka.h>
 
+static int16_t random_int16(void) {
+    return (int16_t)(256 * random_int8() + random_int8() + 128);
+}
+
+/* 256 times the high half, and the low half, of a 16-bit activation: each is an int8 number. */
+static int64_t halves_of(int16_t x) {
+    return 256 * (int64_t)(int8_t)(x >> 8) + (int8_t)((x & 255) - 128);
+}
+
 /* The product in 64 bits, cut to 32. */
 static void check_product(enum tare_cpu_level level, enum tare_igemm_form form, int64_t m, int64_t n, int64_t k) {
     int8_t *a = guarded_block((size_t)(m * k)), *b = guarded_block((size_t)(k * n));
@@ -21,15 +30,19 @@ static void check_product(enum tare_cpu_level level, enum tare_igemm_form form, 
     void *packed = guarded_block(packed_bytes), *scratch = guarded_block(tare_igemm_scratch_bytes());
     for (int64_t i = 0; i < m * k; i++)
         wide[i] = a[i] = random_int8();
+    for (int64_t i = 0; i < m * k && form == TARE_IGEMM_HALVES; i++)
+        wide[i] = i % 5 ? random_int16() : i % 2 ? INT16_MAX : INT16_MIN;
     for (int64_t i = 0; i < k * n; i++)
         b[i] = random_int8();
     tare_igemm_pack(packed, form, b, k, n, n, 1);
-    const struct tare_igemm_rows rows = { .data = form == TARE_IGEMM_PAIRS ? (void *)wide : (void *)a, .stride = k };
+    const struct tare_igemm_rows rows = { .data = tare_igemm_is_pairs(form) ? (void *)wide : (void *)a, .stride = k };
     tare_igemm_at(level, c, n, &rows, form, packed, m, n, k, scratch);
     for (int64_t i = 0; i < m * n; i++) {
         int64_t sum = 0;
-        for (int64_t p = 0; p < k; p++)
-            sum += (int64_t)a[i / n * k + p] * b[p * n + i % n];
+        for (int64_t p = 0; p < k; p++) {
+            const int64_t at = i / n * k + p;
+            sum += (form == TARE_IGEMM_HALVES ? halves_of(wide[at]) : a[at]) * b[p * n + i % n];
+        }
         if (c[i] != (int32_t)sum)
             fail_msg("level %s form %d m=%lld n=%lld k=%lld: element %lld is %d (expected %lld)",
                      tare_cpu_level_name(level), form, (long long)m, (long long)n, (long long)k, (long long)i, c[i],
@@ -45,10 +58,10 @@ static void igemm__exact_at_every_level(void **unused) {
     static const int64_t ns[] = { 1, 15, 16, 17, 32, 33, 50 }, ks[] = { 1, 2, 3, 4, 5, 63, 511, 1027, 2050 };
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         for (int64_t m = 1; m <= 26; m++) {
-            for (int form = tare_igemm_form_at(level); form <= TARE_IGEMM_PAIRS; form++)
+            for (int form = tare_igemm_form_at(level); form <= TARE_IGEMM_HALVES; form++)
                 check_product(level, (enum tare_igemm_form)form, m, ns[m % 7], ks[m % 9]);
         }
-        for (int form = tare_igemm_form_at(level); form <= TARE_IGEMM_PAIRS; form++)
+        for (int form = tare_igemm_form_at(level); form <= TARE_IGEMM_HALVES; form++)
             check_product(level, (enum tare_igemm_form)form, 150, 20, 40);
     }
 }
@@ -65,7 +78,7 @@ static void igemm__remainders_of_tiles(void **unused) {
 
 static void igemm__empty_k_gives_zeros(void **unused) {
     (void)unused;
-    for (int form = tare_igemm_form_at(tare_cpu_level()); form <= TARE_IGEMM_PAIRS; form++)
+    for (int form = tare_igemm_form_at(tare_cpu_level()); form <= TARE_IGEMM_HALVES; form++)
         check_product(tare_cpu_level(), (enum tare_igemm_form)form, 3, 5, 0);
 }
 
@@ -111,27 +124,52 @@ static void store(void *to, int32_t *sums, int64_t first, int64_t count) {
     memcpy((int32_t *)to + first, sums, (size_t)count * 4);
 }
 
-/* The direct form at every level, with padding of any value. */
-static void check_direct(const struct tare_conv *conv, const int8_t *input, const int8_t *filter,
-                         const int32_t *expected) {
+/* The direct kernel at a level. */
+static void check_direct_at(enum tare_cpu_level level, enum tare_igemm_form form, const struct tare_conv *conv,
+                            const void *input, const int8_t *filter, const int32_t *expected) {
     const int64_t out = tare_conv_rows(conv) * conv->out_channels;
+    if (!tare_conv_int_is_direct(form, conv)) return;
     int32_t *got = guarded_block((size_t)out * 4);
     const struct tare_conv_int_sink sink = { .take = store, .arg = got };
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
-        const enum tare_igemm_form form = tare_igemm_form_at(level);
-        if (!tare_conv_int_is_direct(form, conv)) continue;
-        const size_t sums_bytes = (size_t)tare_conv_int_direct_sums(conv) * 4;
-        const size_t scratch_bytes = tare_conv_int_direct_scratch(form, conv);
-        void *packed = guarded_block(tare_conv_int_direct_packed_bytes(form, conv));
-        void *sums = guarded_block(sums_bytes), *scratch = guarded_block(scratch_bytes);
-        assert_int_equal(tare_conv_int_direct_pack(packed, form, conv, filter), TARE_OK);
-        memset(got, 0, (size_t)out * 4);
-        tare_conv_int_direct_at(level, &sink, conv, input, form, packed, sums, scratch);
-        assert_memory_equal(got, expected, (size_t)out * 4);
-        assert_block_guard(sums, sums_bytes), assert_block_guard(scratch, scratch_bytes);
-        tare_free(packed), tare_free(sums), tare_free(scratch);
-    }
-    tare_free(got);
+    const size_t sums_bytes = (size_t)tare_conv_int_direct_sums(conv) * 4;
+    const size_t scratch_bytes = tare_conv_int_direct_scratch(form, conv);
+    void *packed = guarded_block(tare_conv_int_direct_packed_bytes(form, conv));
+    void *sums = guarded_block(sums_bytes), *scratch = guarded_block(scratch_bytes);
+    assert_int_equal(tare_conv_int_direct_pack(packed, form, conv, filter), TARE_OK);
+    tare_conv_int_direct_at(level, &sink, conv, input, form, packed, sums, scratch);
+    assert_memory_equal(got, expected, (size_t)out * 4);
+    assert_block_guard(sums, sums_bytes), assert_block_guard(scratch, scratch_bytes);
+    tare_free(packed), tare_free(sums), tare_free(scratch), tare_free(got);
+}
+
+/* The same at every level, with padding of any value. */
+static void check_direct(const struct tare_conv *conv, const int8_t *input, const int8_t *filter,
+                         const int32_t *expected) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level))
+        check_direct_at(level, tare_igemm_form_at(level), conv, input, filter, expected);
+}
+
+/* 16-bit activations: a padded position is 0, whose halves are 0 and -128. */
+static void check_halves(const struct tare_conv *conv, const int8_t *filter, const int32_t *wide_filter) {
+    const int64_t in = conv->batch * conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
+    const int64_t n = conv->out_channels, out = tare_conv_rows(conv) * n;
+    int16_t *x16 = guarded_block((size_t)in * 2);
+    int32_t *x32 = guarded_block((size_t)in * 4), *expected = guarded_block((size_t)out * 4);
+    int32_t *got = guarded_block((size_t)out * 4);
+    void *scratch = guarded_block(tare_igemm_scratch_bytes());
+    void *packed = guarded_block(tare_conv_int_packed_bytes(TARE_IGEMM_HALVES, conv));
+    for (int64_t i = 0; i < in; i++)
+        x32[i] = x16[i] = random_int16();
+    tare_conv_plain_i32(expected, conv, x32, wide_filter);
+    for (int64_t i = 0; i < out; i++)
+        for (int64_t p = 0; p < tare_conv_patch(conv); p++)
+            expected[i] -= 128 * filter[p * n + i % n];
+    tare_conv_int_pack(packed, TARE_IGEMM_HALVES, conv, filter);
+    tare_conv_int_dense(got, conv, x16, TARE_IGEMM_HALVES, packed, scratch);
+    assert_memory_equal(got, expected, (size_t)out * 4);
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level))
+        check_direct_at(level, TARE_IGEMM_HALVES, conv, x16, filter, expected);
+    tare_free(x16), tare_free(x32), tare_free(expected), tare_free(got), tare_free(scratch), tare_free(packed);
 }
 
 static void check_conv(const struct tare_conv *conv) {
@@ -163,6 +201,7 @@ static void check_conv(const struct tare_conv *conv) {
         tare_free(packed);
     }
     check_direct(conv, x8, w8, expected);
+    check_halves(conv, w8, w32);
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; tare_conv_is_depthwise(conv) && level <= tare_cpu_level();
          level = tare_cpu_next_level(level)) {
         void *packed = guarded_block(tare_conv_int_depthwise_packed_bytes(level, conv));
@@ -204,6 +243,26 @@ static void conv_int__equals_the_plain_loops(void **unused) {
     check_conv(&conv);
     conv.in_channels = 300, conv.out_channels = 4, conv.groups = 1; /* a patch longer than a block of k */
     check_conv(&conv);
+}
+
+/* Kernels that read their input in place, and positions that a stride leaves out. */
+static void conv_int__without_padding(void **unused) {
+    (void)unused;
+    static const int64_t channels[] = { 1, 3, 16, 34, 47 };
+    for (int i = 0; i < 40; i++) {
+        const int64_t kernel = i / 5 % 2 ? 3 : 1, stride = 1 + i / 10 % 2, height = 7 + i % 3, width = 9;
+        const struct tare_conv conv = { .batch = 1 + i / 20,
+                                        .in = { 1, height, width },
+                                        .in_channels = channels[i % 5],
+                                        .kernel = { 1, kernel, kernel },
+                                        .out = { 1, (height - kernel) / stride + 1, (width - kernel) / stride + 1 },
+                                        .out_channels = 5 + i,
+                                        .stride = { 1, stride, stride },
+                                        .dilation = { 1, 1, 1 },
+                                        .base_dilation = { 1, 1, 1 },
+                                        .groups = 1 };
+        check_conv(&conv);
+    }
 }
 
 static void conv_int__depthwise_kernels_of_every_size(void **unused) {
@@ -440,6 +499,7 @@ int main(void) {
         cmocka_unit_test(igemm__sums_wrap),
         cmocka_unit_test(igemm__int32_operands_narrow_or_are_refused),
         cmocka_unit_test(conv_int__equals_the_plain_loops),
+        cmocka_unit_test(conv_int__without_padding),
         cmocka_unit_test(conv_int__depthwise_kernels_of_every_size),
         cmocka_unit_test(conv_int__depthwise_blocks_of_channels),
         cmocka_unit_test(conv_int__depthwise_extremes),
