@@ -184,7 +184,7 @@ tare_status tare_step_run(struct tare_session *session, const struct tare_step *
         kernel.may_reuse_input0 = frame->last_use[0] && tare_tensor_is_exclusive(&frame->inputs[0]);
     session->last_use = frame->last_use;
     status = session->options.profile ? run_timed(&kernel, step) : run_kernel(&kernel, step);
-    if (status == TARE_OK && consumer && (consumer->accepted || consumer->paddings)) {
+    if (status == TARE_OK && consumer && (consumer->accepted || consumer->paddings || consumer->joins_halves)) {
         tare_arena_reset(&frame->scratch);
         return TARE_OK;
     }

@@ -172,6 +172,26 @@ static void halves__a_half_that_is_a_result(void **unused) {
     tare_model_free(model);
 }
 
+/* Without examples no product has rows, and the steps run one by one. */
+static void halves__no_examples(void **unused) {
+    (void)unused;
+    struct wide_layer empty = usual;
+    struct tare_graph_model *model = mini_model_new();
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT16), y = build(model->main, &usual, x);
+    struct tare_session *session = mini_session(model), *plain = layers_plain_session(model);
+    for (int i = 0; i < 4; i++) {
+        struct tare_tensor value, got, expected;
+        empty.batch = i % 2;
+        value = activation(&empty);
+        mini_ok(tare_session_run(session, &x, &value, 1, &y, &got, 1, NULL, 0));
+        mini_ok(tare_session_run(plain, &x, &value, 1, &y, &expected, 1, NULL, 0));
+        layers_assert_same(got, expected);
+        tare_tensor_reset(&value);
+    }
+    tare_session_free(session), tare_session_free(plain);
+    tare_model_free(model);
+}
+
 /* Threads divide the product by positions and by channels. */
 static void halves__threads(void **unused) {
     (void)unused;
@@ -209,6 +229,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(halves__one_product_at_every_level),
         cmocka_unit_test(halves__other_graphs_keep_two_products),
         cmocka_unit_test(halves__a_half_that_is_a_result),
+        cmocka_unit_test(halves__no_examples),
         cmocka_unit_test(halves__threads),
     };
     if (argc > 1 && strcmp(argv[1], "layers") == 0) return cmocka_run_group_tests(one, NULL, NULL);
