@@ -183,11 +183,12 @@ static tare_status check_format(const char *path) {
 }
 
 static tare_status list_files(struct splitter *s, const char *const *paths, size_t n_paths) {
-    for (size_t i = 0; i < n_paths; i++) {
-        if (strcmp(paths[i], "-") == 0)
-            return TARE_FAIL(TARE_USAGE, "standard input cannot be split: the files are read twice");
+    const char *once = tare_data_read_once(paths, n_paths);
+    if (once)
+        return TARE_FAIL(TARE_USAGE, "%s cannot be split: the files are read twice",
+                         strcmp(once, "-") == 0 ? "standard input" : once);
+    for (size_t i = 0; i < n_paths; i++)
         TARE_TRY(tare_data_files_add(&s->files, paths[i]));
-    }
     for (size_t i = 0; i < s->files.count; i++)
         TARE_TRY(check_format(s->files.names[i]));
     return TARE_OK;

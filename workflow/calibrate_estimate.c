@@ -1,19 +1,13 @@
 /* Estimates the time of a calibration by running its first records. */
 #include "workflow/calibrate_estimate.h"
 #include "calib/calibration.h"
+#include "datasets/data_file.h"
 
-#include <string.h>
 #include <sys/resource.h>
 
 /* The first runs include setup time; enough records are run for it to become negligible, or all of them. */
 static const double ENOUGH_SECONDS = 0.5;
 enum { FIRST_RECORDS = 16, GROWTH = 4 };
-
-static bool can_be_read_again(const struct tare_data_group *group) {
-    for (size_t i = 0; i < group->files.count; i++)
-        if (strcmp(group->files.names[i], "-") == 0) return false;
-    return true;
-}
 
 /* Runs the first `limit` records of one signature into a temporary calibration. */
 static tare_status run_some(struct tare_calibrate_outcome *outcome, const struct tare_calibrate_job *c, size_t group,
@@ -54,8 +48,10 @@ tare_status tare_workflow_calibrate_estimate(struct tare_calibrate_estimate *out
                                              const struct tare_calibrate_job *c) {
     struct rusage usage;
     *out = (struct tare_calibrate_estimate){ 0 };
-    for (size_t i = 0; i < c->groups.count; i++)
-        if (!can_be_read_again(&c->groups.items[i])) return TARE_OK;
+    for (size_t i = 0; i < c->groups.count; i++) {
+        const struct tare_file_list *files = &c->groups.items[i].files;
+        if (tare_data_read_once((const char *const *)files->names, files->count)) return TARE_OK;
+    }
     for (size_t i = 0; i < c->groups.count; i++) {
         const int64_t records = tare_calibration_signature_records(calibration, c->groups.items[i].signature->key);
         if (records > 0) TARE_TRY(estimate_group(out, c, i, records));

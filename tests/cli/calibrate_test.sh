@@ -158,6 +158,8 @@ grep -qE "a run takes about [0-9.]+ s on [0-9]+ workers? and at most [0-9]+ MB \
     fail "no estimate: $(cat "$work/stderr")"
 "$tare" calibrate "$model" --data - --dry-run <"$work/samples.tfrecord" 2>"$work/stderr" >/dev/null || fail "--dry-run of a pipe: $?"
 grep -q "the time of a run is not known" "$work/stderr" || fail "--dry-run of a pipe: $(cat "$work/stderr")"
+"$tare" calibrate "$model" --data <(cat "$work/samples.tfrecord") --dry-run 2>"$work/stderr" >/dev/null || fail "--dry-run of a named pipe: $?"
+grep -q "the time of a run is not known" "$work/stderr" || fail "--dry-run of a named pipe: $(cat "$work/stderr")"
 cp "$work/bad.calib" "$work/whole.calib"
 for i in 0 1; do one -o "$work/share$i.calib" --shard $i/2 --max-bad 2 --quiet 2>/dev/null || fail "share $i: $?"; done
 "$tare" merge $(shares 1 0) -o "$work/c.calib" || fail "merge: $?"

@@ -56,6 +56,9 @@ accuracy() { grep -oE '"(top_?1|correct|accuracy)[a-z_0-9]*": [0-9.e+-]+' "$1"; 
 [ -n "$(accuracy indices.json)" ] || fail "no accuracy in: $(head -c 600 indices.json)"
 [ "$(accuracy indices.json)" = "$(accuracy one_hot.json)" ] || fail "one-hot labels: $(accuracy one_hot.json), indices: $(accuracy indices.json)"
 expect 2 "missing option '--data'" "$tare" calibrate "$model" -o none.calib
+# Samples in a pipe are read once: by the calibration.
+"$tare" convert "$model" piped --data <(zcat "$glyphs/calibration.tfrecord.gz") --limit 40 2>log >/dev/null || fail "convert from a pipe: $(cat log)"
+grep -qxF "tare: bfloat16 was not checked: the samples can be read only once" log || fail "convert from a pipe: $(cat log)"
 expect 2 "--data and --input are mutually exclusive" "$tare" compare "$model" --data both.npz --input image=images.npy
 expect 2 "--input images.npy: expected NAME=FILE.npy" "$tare" calibrate "$model" --input images.npy -o none.calib
 absent none.calib

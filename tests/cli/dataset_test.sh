@@ -114,6 +114,7 @@ full() { (trap '' XFSZ; ulimit -f 64; exec "$tare" dataset split "$glyphs/eval.t
 expect 1 "cannot write '$work/full-…': File too large" full
 absent "$work/full-00000-of-00002.tfrecord"
 expect 2 "expected exactly one of --parts, --count and --fraction" "$tare" dataset split "$work/a.tfrecord" -o "$work/q"
+expect 2 "cannot be split: the files are read twice" "$tare" dataset split <(cat "$work/a.tfrecord") --parts 2 -o "$work/q" --quiet
 expect 2 "there are only 4 records" "$tare" dataset split "$work/a.tfrecord" --count 5 -o "$work/q" --quiet
 expect 2 "--seed x: expected an integer" "$tare" dataset split "$work/a.tfrecord" --parts 2 --seed x -o "$work/q"
 expect 2 "did you mean 'info'" "$tare" dataset inf

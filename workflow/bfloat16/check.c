@@ -6,6 +6,7 @@
  * which amplifies what its first layers add: products become float32 from the inputs on, until the outputs are above
  * the limit. */
 #include "workflow/bfloat16/check.h"
+#include "datasets/data_file.h"
 #include "eval/model_inputs.h"
 #include "eval/runner.h"
 #include "graph/clone.h"
@@ -243,8 +244,8 @@ static tare_status list_outputs(const struct check *check) {
 
 static bool can_run_twice(const struct tare_data_groups *groups) {
     for (size_t i = 0; i < groups->count; i++)
-        for (size_t k = 0; k < groups->items[i].files.count; k++)
-            if (strcmp(groups->items[i].files.names[k], "-") == 0) return false;
+        if (tare_data_read_once((const char *const *)groups->items[i].files.names, groups->items[i].files.count))
+            return false;
     return groups->count > 0;
 }
 
@@ -276,7 +277,10 @@ tare_status tare_workflow_bfloat16_check(struct tare_bfloat16_checked *out, stru
     if (!request->data.count) return TARE_OK;
     if (request->signature) TARE_TRY(tare_pick_signature(&plain, model, request->signature));
     TARE_CHECK(tare_data_groups_make(&groups, model, request->data.items, request->data.count, plain));
-    if (can_run_twice(&groups)) status = check_groups(&check, &groups);
+    if (can_run_twice(&groups))
+        status = check_groups(&check, &groups);
+    else if (groups.count)
+        out->skipped = "the samples can be read only once";
 done:
     tare_bf16_places_free(&check.places);
     tare_data_groups_free(&groups);

@@ -19,7 +19,7 @@ struct tare_bfloat16_checked {
     struct tare_bf16_node *nodes; /* that must stay float32 in addition to what the analysis finds */
     size_t n_nodes;
     double before;       /* the least SQNR without them */
-    const char *skipped; /* why nothing was run (an op that the interpreter lacks); NULL: it was */
+    const char *skipped; /* why nothing was run (an op that the interpreter lacks, samples in a pipe); NULL: it was */
 };
 
 /* Converts copies of the model and runs the first records of `request` (its data, spec and signature) in both forms.
