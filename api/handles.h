@@ -39,6 +39,7 @@ struct tare_model_handle {
     struct tare_context_handle *context; /* NULL: the defaults */
     uint64_t family;                     /* of the files that it maps */
     struct tare_graph_model *model;
+    bool opened;     /* from a directory of the caller; otherwise made from another model */
     char *path;      /* directory that it can be loaded from again; set by tare_public_path */
     char *temporary; /* directory above `path`, removed with the handle; NULL: `path` is the caller's, or not set */
     struct tare_arena arena;
@@ -81,6 +82,14 @@ tare_status tare_public_model(tare_model **out, struct tare_context_handle *cont
 tare_status tare_public_path(const char **out, const tare_model *model) TARE_WARN_UNUSED;
 /* A copy of the model for passes to change, loaded from there. */
 tare_status tare_public_load(struct tare_graph_model **out, const tare_model *model) TARE_WARN_UNUSED;
+/* Builds the lists of uses of the model, once: for analyses that count uses. Thread-safe. */
+tare_status tare_public_index(const tare_model *model) TARE_WARN_UNUSED;
+struct tare_saved_model_options;
+/* Splits "serve,tpu" at its commas. Memory is from the arena. */
+tare_status tare_public_tags(struct tare_saved_model_options *out, struct tare_arena *arena,
+                             const char *text) TARE_WARN_UNUSED;
+/* Whether bits of enum tare_write_flags allow to replace a directory. TARE_INVALID_ARGUMENT for other bits. */
+tare_status tare_public_write_flags(bool *overwrite, unsigned flags) TARE_WARN_UNUSED;
 /* TARE_INVALID_ARGUMENT if the calibration belongs to another model than `prepared`. NULL: no calibration. */
 tare_status tare_public_check_calibration(const struct tare_calibration *calibration,
                                           const struct tare_graph_model *prepared) TARE_WARN_UNUSED;

@@ -122,12 +122,18 @@ tare_status tare_public_model(tare_model **out, struct tare_context_handle *cont
     return status;
 }
 
+static tare_status hand_out(tare_model **out, tare_context *context, struct tare_graph_model *model, const char *path) {
+    TARE_TRY(tare_public_model(out, context, model, path));
+    (*out)->opened = true;
+    return TARE_OK;
+}
+
 static tare_status open_model(tare_model **out, tare_context *context, const char *directory) {
     const struct tare_saved_model_options options = { .ops = tare_public_ops(context) };
     struct tare_graph_model *model;
     *out = NULL;
     TARE_TRY(tare_saved_model_load(&model, directory, &options));
-    return tare_public_model(out, context, model, directory);
+    return hand_out(out, context, model, directory);
 }
 
 tare_status tare_model_open(tare_model **out, tare_context *context, const char *directory) {
@@ -135,14 +141,13 @@ tare_status tare_model_open(tare_model **out, tare_context *context, const char 
     return tare_public_end(open_model(out, context, directory));
 }
 
-/* Splits "serve,tpu" at its commas. Memory is from the arena. */
-static tare_status split_tags(struct tare_saved_model_options *options, struct tare_arena *arena, const char *text) {
+tare_status tare_public_tags(struct tare_saved_model_options *out, struct tare_arena *arena, const char *text) {
     char *at = tare_arena_strdup(arena, text);
     const char **tags = TARE_NEW_ARRAY(arena, const char *, strlen(text) + 1);
     if (!at || !tags) return TARE_NO_MEMORY;
-    options->tags = tags;
+    out->tags = tags;
     while (at && *text) {
-        tags[options->n_tags++] = strsep(&at, ",");
+        tags[out->n_tags++] = strsep(&at, ",");
     }
     return TARE_OK;
 }
@@ -152,11 +157,11 @@ static tare_status open_tagged(tare_model **out, tare_context *context, const ch
     struct tare_saved_model_options options = { .ops = tare_public_ops(context) };
     struct tare_arena arena = { 0 };
     struct tare_graph_model *model;
-    tare_status status = split_tags(&options, &arena, tags);
+    tare_status status = tare_public_tags(&options, &arena, tags);
     *out = NULL;
     if (status == TARE_OK) status = tare_saved_model_load(&model, directory, &options);
     tare_arena_free(&arena);
-    return status == TARE_OK ? tare_public_model(out, context, model, NULL) : status;
+    return status == TARE_OK ? hand_out(out, context, model, NULL) : status;
 }
 
 tare_status tare_model_open_tagged(tare_model **out, tare_context *context, const char *directory, const char *tags) {
@@ -193,7 +198,7 @@ static tare_status index_uses(const struct tare_graph_model *model) {
     return tare_graph_index_uses(model->main);
 }
 
-static tare_status index_once(const tare_model *model) {
+tare_status tare_public_index(const tare_model *model) {
     pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&model->lock;
     pthread_mutex_lock(lock);
     const tare_status status = index_uses(model->model);
@@ -204,7 +209,7 @@ static tare_status index_once(const tare_model *model) {
 static tare_status describe_model(char **json, const tare_model *model) {
     const struct inspect_options options = { .functions = true };
     json_t *root = NULL;
-    tare_status status = index_once(model);
+    tare_status status = tare_public_index(model);
     if (status == TARE_OK) status = inspect_json(&root, model->model, &options);
     *json = status == TARE_OK ? json_dumps(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
@@ -222,10 +227,16 @@ int64_t tare_model_weight_size(const tare_model *model) {
     return tare_public_end(tare_model_weight_bytes(&bytes, model->model)) == TARE_OK ? bytes : -1;
 }
 
+tare_status tare_public_write_flags(bool *overwrite, unsigned flags) {
+    const unsigned unknown = flags & ~(unsigned)TARE_WRITE_OVERWRITE;
+    if (unknown) return TARE_FAIL(TARE_INVALID_ARGUMENT, "unknown flags %#x", unknown);
+    *overwrite = flags & TARE_WRITE_OVERWRITE;
+    return TARE_OK;
+}
+
 static tare_status write_model(const tare_model *model, const char *directory, unsigned flags) {
-    const struct tare_export_options options = { .overwrite = flags & TARE_WRITE_OVERWRITE };
-    if (flags & ~(unsigned)TARE_WRITE_OVERWRITE)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "unknown flags %#x", flags & ~(unsigned)TARE_WRITE_OVERWRITE);
+    struct tare_export_options options = { 0 };
+    TARE_TRY(tare_public_write_flags(&options.overwrite, flags));
     return tare_saved_model_export(model->model, directory, &options);
 }
 

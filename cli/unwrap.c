@@ -1,11 +1,11 @@
 /* tare unwrap: writes a model with its StableHLO modules replaced by TensorFlow ops. */
-#include "base/log.h"
 #include "cli/command.h"
 #include "cli/log.h"
 #include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/tags.h"
 #include "convert/saved_model.h"
+#include "workflow/export.h"
 
 struct unwrap_options {
     const char *model, *output, *tags;
@@ -42,12 +42,6 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
-/* The model must have contained modules, all of which were replaced. */
-static tare_status check(const struct tare_graph_model *model) {
-    if (model->module_error) return TARE_FAIL(TARE_UNSUPPORTED, "%s: %s", model->path, model->module_error);
-    return model->n_modules ? TARE_OK : TARE_FAIL(TARE_NOT_FOUND, "%s: the model has no XlaCallModule op", model->path);
-}
-
 static tare_status run(int argc, char *const *argv) {
     struct unwrap_options options;
     struct tare_saved_model_options open = { 0 };
@@ -63,11 +57,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_tags_set(&tags, &open, options.tags));
     TARE_CHECK(tare_saved_model_load(&model, options.model, &open));
     TARE_CHECK(tare_command_check_values(model, options.model, options.allow_missing));
-    TARE_CHECK(check(model));
-    TARE_CHECK(tare_saved_model_export(model, options.output,
-                                       &(struct tare_export_options){ .overwrite = options.overwrite }));
-    tare_note(&log, "replaced %zu XlaCallModule op%s; wrote %s", model->n_modules, model->n_modules == 1 ? "" : "s",
-              options.output);
+    status = tare_workflow_unwrap(model, options.output, options.overwrite, &log);
 done:
     tare_model_free(model);
     tare_command_tags_free(&tags);

@@ -6,11 +6,9 @@
 #include "cli/command.h"
 #include "cli/plugins.h"
 #include "cli/tags.h"
-#include "eval/report/json_text.h"
+#include "workflow/validation_json.h"
 
-#include <jansson.h>
 #include <stdio.h>
-#include <string.h>
 
 struct validate_options {
     const char *model, *tags;
@@ -42,31 +40,12 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
-static json_t *notes_json(const struct tare_faults *faults) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < faults->n_notes; i++)
-        json_array_append_new(list, tare_json_text(faults->notes[i]));
-    return list;
-}
-
-static void print_json(const char *path, const struct tare_faults *faults) {
-    json_t *root = json_object(), *list = json_array();
-    for (size_t i = 0; i < faults->count; i++) {
-        const char *colon = strstr(faults->items[i], ": ");
-        size_t size = colon ? (size_t)(colon - faults->items[i]) : 0;
-        const char *what = colon ? colon + 2 : faults->items[i];
-        json_t *fault = json_object();
-        json_object_set_new(fault, "where", tare_json_text_of(faults->items[i], size));
-        json_object_set_new(fault, "what", tare_json_text(what));
-        json_array_append_new(list, fault);
-    }
-    json_object_set_new(root, "path", tare_json_text(path));
-    json_object_set_new(root, "valid", json_boolean(faults->count == 0));
-    json_object_set_new(root, "faults", list);
-    json_object_set_new(root, "notes", notes_json(faults));
-    json_dumpf(root, stdout, JSON_INDENT(2));
-    printf("\n");
-    json_decref(root);
+static tare_status print_json(const char *path, const struct tare_faults *faults) {
+    struct tare_strbuf text = { 0 };
+    const tare_status status = tare_workflow_validation_json(&text, path, faults);
+    if (status == TARE_OK) tare_strbuf_print(&text, stdout);
+    tare_strbuf_free(&text);
+    return status;
 }
 
 static tare_status check(const struct validate_options *options, const struct tare_saved_model_options *open) {
@@ -76,7 +55,7 @@ static tare_status check(const struct validate_options *options, const struct ta
         tare_print_line("", faults.items[i]);
     for (size_t i = 0; i < faults.n_notes && !options->json; i++)
         tare_print_line("note: ", faults.notes[i]);
-    if (options->json && status == TARE_OK) print_json(options->model, &faults);
+    if (options->json && status == TARE_OK) status = print_json(options->model, &faults);
     if (status == TARE_OK && !faults.count && !options->json) printf("%s: valid\n", options->model);
     if (status == TARE_OK && faults.count)
         status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %zu violation%s (expected none)", options->model, faults.count,

@@ -17,6 +17,7 @@ SECTIONS = (
     ("Calibration", ["calibrate", "Calibration", "Ranges", "Histogram"]),
     ("Comparison", ["compare", "Comparison", "Metric"]),
     ("Cloud TPU", ["tpu.report", "tpu.Report"]),
+    ("Differences and validity", ["diff", "Difference", "validate"]),
     ("Batches", ["batch", "BatchResult"]),
     ("Data, settings and tables", ["read_records", "write_records", "setting", "Setting", "float32_to_bfloat16", "bfloat16_to_float32", "Table"]),
     ("Errors and warnings", ["Error", "Status", "TareWarning"]),

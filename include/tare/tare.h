@@ -24,7 +24,9 @@
 #include "compare.h"
 #include "context.h"
 #include "convert.h"
+#include "diff.h"
 #include "dtype.h"
+#include "export.h"
 #include "log.h"
 #include "model.h"
 #include "quantize.h"
@@ -32,6 +34,7 @@
 #include "runner.h"
 #include "samples.h"
 #include "status.h"
+#include "validate.h"
 #include "version.h"
 
 #endif

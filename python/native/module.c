@@ -28,8 +28,8 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__native(void); /* Python finds it by its name */
 
 PyMODINIT_FUNC PyInit__native(void) {
-    PyMethodDef *const more[] = { native_model_functions, native_calibration_functions, native_run_functions,
-                                  native_comparison_functions, native_file_functions };
+    PyMethodDef *const more[] = { native_model_functions,      native_calibration_functions, native_run_functions,
+                                  native_comparison_functions, native_file_functions,        native_other_functions };
     PyObject *module = PyModule_Create(&definition);
     for (size_t i = 0; module && i < sizeof more / sizeof *more; i++)
         if (PyModule_AddFunctions(module, more[i]) != 0) Py_CLEAR(module);

@@ -120,6 +120,6 @@ bool native_strings(const char ***out, size_t *count, PyObject *list);
 /* ---- functions ---- */
 
 extern PyMethodDef native_model_functions[], native_calibration_functions[], native_run_functions[],
-    native_comparison_functions[], native_file_functions[];
+    native_comparison_functions[], native_file_functions[], native_other_functions[];
 
 #endif

@@ -33,6 +33,7 @@ from ._errors import (
     UnsupportedError,
     UsageError,
 )
+from ._files import Difference, diff, validate
 from ._model import Function, Model, Signature, load
 from ._native import version as _version
 from ._table import Table
@@ -46,6 +47,7 @@ __all__ = [
     "Comparison",
     "CorruptDataError",
     "DTypeError",
+    "Difference",
     "Error",
     "FileError",
     "Function",
@@ -71,10 +73,12 @@ __all__ = [
     "bfloat16_to_float32",
     "calibrate",
     "compare",
+    "diff",
     "float32_to_bfloat16",
     "load",
     "read_records",
     "setting",
     "tpu",
+    "validate",
     "write_records",
 ]

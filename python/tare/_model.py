@@ -762,6 +762,85 @@ class Model(Owner):
         with self._context.lock:
             return Report(json.loads(_native.model_check(self._handle, option_text(given))))
 
+    def export(
+        self,
+        path: Path,
+        *,
+        signature: Optional[str] = None,
+        batch: int = 1,
+        shape: Union[str, Sequence[str], None] = None,
+        container: 'Literal["mlirbc", "jax", "saved_model"]' = "mlirbc",
+        weights: Optional[Path] = None,
+        tpu_call: Optional[int] = None,
+        vhlo_version: Optional[str] = None,
+    ) -> None:
+        """Write a signature as a StableHLO module, which JAX, PJRT and XLA run. Variables become constants.
+
+        Parameters
+        ----------
+        path : path
+            File to write, or new directory for ``container="saved_model"``.
+        signature : str, optional
+            Signature to export. Default: ``serving_default``, or the only one.
+        batch : int
+            Size of open first dimensions: a module has arguments of one size.
+        shape : str or sequence of str, optional
+            Shape of an input whose sizes are open: ``"text=1,128"``.
+        container : {"mlirbc", "jax", "saved_model"}
+            A portable artifact, a file for ``jax.export.deserialize``, or a SavedModel with one XlaCallModule op.
+        weights : path, optional
+            File in the safetensors format for constants of 1,024 elements or more, which are arguments of the module then.
+        tpu_call : int, optional
+            Of a converted model, only this computation on the TPU, counted from 1.
+        vhlo_version : str, optional
+            Oldest version of StableHLO that reads the file.
+
+        Raises
+        ------
+        UnsupportedError
+            StableHLO does not have an op of the model.
+
+        Examples
+        --------
+        >>> model.quantize("weight_only").export(tmp / "small.mlirbc", batch=8)
+        >>> tare.load(tmp / "small.mlirbc").signatures["serving_default"].outputs["output_0"].shape
+        (8, 10)
+        """
+        given = {"signature": signature, "batch": batch, "shape": shape, "container": container, "weights": weights,
+                 "tpu_call": tpu_call, "vhlo_version": vhlo_version}  # fmt: skip
+        with self._context.lock:
+            _native.model_export(self._handle, os.fsdecode(one_path(path)), option_text(given))
+
+    def unwrap(self, path: Path, *, overwrite: bool = False) -> None:
+        """Write a model from JAX with its StableHLO modules replaced by TensorFlow and XLA ops, as `save` does for every model.
+
+        Parameters
+        ----------
+        path, overwrite
+            As for `save`.
+
+        Raises
+        ------
+        NotFoundError
+            The model has no StableHLO module (XlaCallModule op).
+        UnsupportedError
+            A module cannot be replaced.
+
+        Examples
+        --------
+        >>> model.export(tmp / "wrapped", container="saved_model")
+        >>> tare.load(tmp / "wrapped").unwrap(tmp / "plain")
+        >>> tare.validate(tmp / "plain")["valid"]
+        True
+        """
+        with self._context.lock, overwriting(overwrite):
+            _native.model_unwrap(self._handle, os.fsdecode(one_path(path)), _OVERWRITE if overwrite else 0)
+
+    def _diff(self, other: "Model", options: str) -> str:
+        """`tare.diff` of two models."""
+        with self._context.lock:
+            return _native.model_diff(self._handle, other._handle, options)
+
     def save(self, path: Path, *, overwrite: bool = False) -> None:
         """Write the model as a SavedModel directory. It appears when it is complete.
 

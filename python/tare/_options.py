@@ -60,7 +60,7 @@ def _text(name: str, value: Any) -> str:
 
 
 #: Options that are repeated for several values; those of others are joined with commas.
-_REPEATED = frozenset({"data", "eval", "feedback", "rule", "with"})
+_REPEATED = frozenset({"data", "eval", "feedback", "rule", "shape", "with"})
 
 
 def _word(name: str, value: Any) -> str:

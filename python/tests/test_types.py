@@ -15,7 +15,7 @@ from support import INSTALLED, PACKAGE, PROGRAM, ROOT, Case, evaluation, samples
 
 import tare
 from tare import _native, _types
-from tare._options import option_text
+from tare._options import _REPEATED, option_text
 
 #: Named parameters, and options with another name or none in Python.
 NAMED = {
@@ -44,6 +44,10 @@ OWN_EXCEPTIONS = {
         "autosave": "the parameter state",
     },
     "auto": {},
+    "diff": {"all": _CALLS + ": Difference.to_text"},
+    "export": {},
+    "unwrap": {"tags": "the parameter of tare.load"},
+    "validate": {},
     "check": {
         "with_": "two reports are compared by the caller",
         "top": "the report has all ops",
@@ -72,6 +76,30 @@ OWN_EXCEPTIONS = {
         "stablehlo": "a form of files, of the program: convert, then export",
         "bfloat16": "the field bfloat16_optimization of the options; its check runs records of files",
     },
+}
+#: Commands by their call in Python. The reasons are those of calls that Python has not.
+COMMANDS = {
+    "auto": tare.Model.auto,
+    "batch": tare.batch,
+    "calibrate": tare.calibrate,
+    "check": tare.Model.check,
+    "compare": tare.compare,
+    "convert": tare.Model.convert,
+    "diff": tare.diff,
+    "export": tare.Model.export,
+    "inspect": tare.Model.describe,
+    "merge": tare.Calibration.merge,
+    "quantize": tare.Model.quantize,
+    "run": tare.Model.run,
+    "show": tare.Calibration.describe,
+    "unwrap": tare.Model.unwrap,
+    "validate": tare.validate,
+    "dataset": "read_records and write_records; what there is in data and how to split it is the program's",
+    "copy": "copies files; the standard library of every language does",
+    "ops": "lists what the program's tables have",
+    "completion": "of the shell",
+    "help": "of the program",
+    "version": "tare.__version__",
 }
 #: Options of quantize that compare has not.
 NOT_COMPARED = {
@@ -147,7 +175,7 @@ class Options(Case):
 
     def test_of_the_commands_are_in_the_library_and_in_python(self):
         """An option that only a command has is an exception with a reason; one that is no exception any more is none."""
-        calls = {"calibrate": tare.calibrate, "quantize": tare.Model.quantize, "compare": tare.compare, "convert": tare.Model.convert, "auto": tare.Model.auto, "check": tare.Model.check}
+        calls = {command: COMMANDS[command] for command in OWN_EXCEPTIONS}
         types = {"calibrate": _types.CalibrateOptions, "quantize": _types.QuantizeOptions, "compare": _types.CompareOptions}
         known = {}
         for command, call in calls.items():
@@ -162,6 +190,45 @@ class Options(Case):
                 self.assertEqual(missing - set(EXCEPTIONS) - set(own), set(), "neither in Python nor an exception")
                 self.assertEqual({name for name in own if name not in options}, set(), "exceptions that are no options")
                 self.assertEqual(known[command] & set(EXCEPTIONS), set(), "exceptions that Python has")
+
+    def test_that_are_repeated_are_given_one_by_one(self):
+        text = subprocess.run([PROGRAM, "completion", "zsh"], check=True, capture_output=True, text=True).stdout
+        repeated = set()
+        for command in OWN_EXCEPTIONS:
+            body = re.search(rf"^_tare_{command}\(\) \{{\n(.*?)^\}}", text, re.MULTILINE | re.DOTALL).group(1)
+            repeated |= set(re.findall(r"'\*'--([a-z0-9-]+)=", body))
+        self.assertEqual(_REPEATED - repeated, set(), "not repeated")
+        self.assertEqual({python_name(name) for name in repeated - _REPEATED} - set(EXCEPTIONS) - {"input", "function"}, set())
+
+    def test_of_the_library_are_those_of_its_page(self):
+        """docs/library.md lists the options of the functions whose options are not all of a command's."""
+        handle, calibration, missing = self.model._handle, tare.calibrate(self.model, samples()[:2])._handle, str(self.tmp / "none")
+        calls = {
+            "tare_model_calibrate": lambda text: _native.model_calibrate(handle, [], text),
+            "tare_calibration_report": lambda text: _native.calibration_report(calibration, text),
+            "tare_model_check": lambda text: _native.model_check(handle, f"signature=none {text}"),
+            "tare_model_auto": lambda text: _native.model_auto(handle, missing, [missing.encode()], text),
+            "tare_model_export": lambda text: _native.model_export(handle, missing, f"{text} signature=none"),
+            "tare_model_diff": lambda text: _native.model_diff(handle, handle, f"{text} html text"),
+        }
+        names = {name for command in COMMANDS for name in self.options(command)} - {"help"}
+        page = (ROOT / "docs" / "library.md").read_text()
+        for function, call in calls.items():
+            listed = set(re.findall(r"`([a-z-]+)`", re.search(rf"^\| `{function}`[^|]*\|([^|]*)\|", page, re.MULTILINE).group(1)))
+            accepted = set()
+            for name in names | listed | {"hessians", "name", "state", "page", "text"}:
+                try:
+                    call(f"{name}=x")
+                except tare.Error as error:
+                    if "unknown option" in str(error):
+                        continue
+                accepted.add(name)
+            with self.subTest(function):
+                self.assertEqual(accepted - {"name"} if function == "tare_model_calibrate" else accepted, listed)
+
+    def test_every_command_is_a_call_or_has_a_reason(self):
+        text = subprocess.run([PROGRAM, "help"], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(set(re.findall(r"^  ([a-z]+)  ", text, re.MULTILINE)), set(COMMANDS))
 
     def test_of_plans_are_in_every_command_that_makes_models(self):
         """The rows of a plan are in quantize and convert, and in compare but for those that a comparison varies."""

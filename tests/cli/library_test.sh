@@ -59,6 +59,38 @@ if ! sanitized; then
     cmp -s "$work/shared.out/saved_model.pb" "$work/static_example.out/saved_model.pb" || fail "the static library writes a different model"
     "$work/shared" /nowhere x "$work/none" >/dev/null 2>"$work/err" && fail "a missing model is accepted"
     grep -q '^convert: /nowhere' "$work/err" || fail "a missing model: $(cat "$work/err")"
+
+    # ---- docs/library.md: its commands, both packages of CMake, and its example ----
+    block() { awk -v n="$1" '/^```/ { open = !open; if (open) k++; next } open && k == n' "$source_dir/docs/library.md"; }
+    mkdir -p "$work/page" && cd "$work/page" || exit 1
+    cp "$source_dir/examples/c/convert.c" .
+    block 1 >commands
+    [ "$(grep -c '^cc convert.c' commands)" = 2 ] || fail "docs/library.md has other commands: $(cat commands)"
+    awk '/^cc / && NR > 1 { exit } { print }' commands >shared_command
+    awk '/^cc / && NR > 1 { second = 1 } second { print }' commands >static_command
+    for form in shared static; do
+        rm -f convert
+        . "./${form}_command" 2>log && cp convert "$work/page_$form" && check_c "page_$form" || fail "the command of docs/library.md ($form): $(cat log)"
+    done
+    grep -q 'NEEDED.*libtare' <<<"$(readelf -d convert)" && fail "the static command of docs/library.md links libtare.so"
+    cat >CMakeLists.txt <<'CMAKE'
+cmake_minimum_required(VERSION 3.25)
+project(page C)
+find_package(tare 0.1 REQUIRED)
+add_executable(by_static convert.c)
+target_link_libraries(by_static PRIVATE tare::static)
+CMAKE
+    cmake -G Ninja -S . -B by_cmake -DCMAKE_PREFIX_PATH="$prefix" >log 2>&1 && cmake --build by_cmake >>log 2>&1 || fail "tare::static: $(tail -5 log)"
+    cp by_cmake/by_static "$work/cmake_static" && check_c cmake_static
+    {
+        printf '#include <stdio.h>\n#include <tare/tare.h>\nint main(void) {\nconst char *options = "tpu_functions { function_alias: \\"tpu_func\\" }";\n'
+        block 2
+        printf 'return 0;\n}\n'
+    } >example.c
+    cc -std=c11 -Wall -Wextra -Werror example.c $(pkg-config --cflags --libs tare) -o example 2>log || fail "the example of docs/library.md: $(cat log)"
+    cp -r "$glyphs/saved_model" my_model && cp "$glyphs/calibration.tfrecord.gz" samples.tfrecord.gz
+    ./example >out && [ ! -s out ] || fail "the example of docs/library.md: $(cat out)"
+    cmp -s my_tpu_model/saved_model.pb "$work/shared.out/saved_model.pb" || fail "the example of docs/library.md writes a different model"
 fi
 
 finish
