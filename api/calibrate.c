@@ -56,8 +56,8 @@ tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, co
         .hessians = out->hessians,
         .state_path = out->state,
         .log = &out->log,
-        .on_progress = context ? context->progress : NULL,
-        .progress_arg = context ? context->progress_arg : NULL,
+        .on_progress = tare_public_progress(context),
+        .progress_arg = (void *)(uintptr_t)context,
         .interrupted = tare_public_interrupted(context),
     };
     TARE_TRY(tare_public_path(&path, model));

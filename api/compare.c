@@ -154,8 +154,8 @@ static tare_status use_settings(tare_comparison *c, const tare_model *model, con
                                           .spec_path = c->values.records.spec_path,
                                           .feedback = &c->values.records.feedback,
                                           .quiet = true,
-                                          .on_progress = context ? context->progress : NULL,
-                                          .progress_arg = context ? context->progress_arg : NULL,
+                                          .on_progress = tare_public_progress(context),
+                                          .progress_arg = (void *)(uintptr_t)context,
                                           .log = &c->log,
                                           .interrupted = tare_public_interrupted(context) };
     return c->task.model ? use_data(c, context, task) : TARE_NO_MEMORY;

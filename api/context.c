@@ -74,13 +74,16 @@ void tare_text_free(char *text) {
 tare_status tare_context_open(tare_context **out) {
     tare_public_begin(NULL, 0);
     *out = tare_calloc(1, sizeof **out);
-    if (*out) (*out)->control.cancelled = &(*out)->cancelled;
-    return tare_public_end(*out ? TARE_OK : TARE_NO_MEMORY);
+    if (!*out) return tare_public_end(TARE_NO_MEMORY);
+    (*out)->control.cancelled = &(*out)->cancelled;
+    pthread_mutex_init(&(*out)->progress_lock, NULL);
+    return tare_public_end(TARE_OK);
 }
 
 void tare_context_close(tare_context *context) {
     if (!context) return;
     tare_plugins_free(context->plugins);
+    pthread_mutex_destroy(&context->progress_lock);
     tare_free(context);
 }
 
@@ -116,6 +119,17 @@ void tare_context_cancel(tare_context *context, int cancel) {
 
 const struct tare_op_registry *tare_public_ops(const struct tare_context_handle *context) {
     return context && context->plugins ? tare_plugins_ops(context->plugins) : tare_ops_builtin();
+}
+
+static void report_progress(void *arg, const char *what, int64_t done, int64_t total) {
+    struct tare_context_handle *context = arg;
+    pthread_mutex_lock(&context->progress_lock);
+    context->progress(context->progress_arg, what, done, total);
+    pthread_mutex_unlock(&context->progress_lock);
+}
+
+tare_progress_function tare_public_progress(const struct tare_context_handle *context) {
+    return context && context->progress ? report_progress : NULL;
 }
 
 const volatile sig_atomic_t *tare_public_interrupted(const struct tare_context_handle *context) {

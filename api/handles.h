@@ -22,6 +22,7 @@ struct tare_context_handle {
     int threads;
     tare_progress_function progress;
     void *progress_arg;
+    pthread_mutex_t progress_lock; /* held by the call whose progress is reported */
     tare_log_function log;
     void *log_arg;
     enum tare_log_level log_level; /* more detailed messages are discarded */
@@ -70,6 +71,8 @@ tare_status tare_public_end(tare_status status);
 const struct tare_op_registry *tare_public_ops(const struct tare_context_handle *context);
 /* The flag that cancels calls of this thread (tare_thread_cancel_by), else calls with the context; NULL: none does. */
 const volatile sig_atomic_t *tare_public_interrupted(const struct tare_context_handle *context);
+/* The progress callback of calls, whose argument is the context: the caller's, for one call at a time. NULL: none. */
+tare_progress_function tare_public_progress(const struct tare_context_handle *context);
 struct tare_log tare_public_log(const struct tare_context_handle *context);
 
 /* Makes a handle that owns the model; frees the model on failure. `path`: the directory it was opened from; NULL if it

@@ -112,9 +112,9 @@ struct steps {
 
 static void step(void *arg) {
     struct steps *steps = arg;
+    const tare_progress_function report = tare_public_progress(steps->context);
     steps->done++;
-    if (steps->context && steps->context->progress)
-        steps->context->progress(steps->context->progress_arg, "converting", steps->done, TARE_WORKFLOW_CONVERT_STEPS);
+    if (report) report((void *)(uintptr_t)steps->context, "converting", steps->done, TARE_WORKFLOW_CONVERT_STEPS);
 }
 
 static tare_status check_calibration(const struct tare_converter_options *converter,

@@ -55,7 +55,7 @@ static const char *lost(void) {
 }
 
 const char *tare_control_reason(void) {
-    if (call.control && call.control->cancelled && *call.control->cancelled == TARE_STOP_TIME)
+    if (call.control && call.control->has_reason && *call.control->cancelled == TARE_STOP_TIME)
         return "the time limit has passed";
     return "interrupted";
 }

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Values of *cancelled. */
+/* Values of *cancelled where it has a reason. */
 enum tare_stop {
     TARE_STOP_NONE,
     TARE_STOP_INTERRUPTED, /* a signal, or tare_context_cancel */
@@ -23,7 +23,8 @@ enum tare_stop {
 };
 
 struct tare_control {
-    const volatile sig_atomic_t *cancelled; /* an enum tare_stop; NULL: never */
+    const volatile sig_atomic_t *cancelled; /* not 0: cancelled; NULL: never */
+    bool has_reason;                        /* *cancelled is an enum tare_stop; otherwise a caller's flag of any value */
     _Atomic int stopped;                    /* tare_control_check has reported the cancellation */
     _Atomic int committed;                  /* outputs moved to their places */
     _Atomic int64_t failed_allocations;     /* not forgiven */

@@ -44,6 +44,8 @@ static tare_status begin(struct tare_output_file *out, const char *path, bool he
     out->buffer = tare_malloc(BUFFER_SIZE);
     if (!out->path || !out->buffer)
         status = TARE_NO_MEMORY;
+    else if (!*path)
+        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "the output file has an empty name");
     else if (kind == TARE_FILE_DIRECTORY)
         status = TARE_FAIL(TARE_IO, "cannot create '%s': it is a folder", path);
     else if (kind == TARE_FILE_OTHER || is_deleted(path) || strcmp(path, "-") == 0)

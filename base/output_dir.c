@@ -108,8 +108,13 @@ static tare_status check_entries(const char *path, const struct tare_output_rule
     return status;
 }
 
+static tare_status check_name(const char *path) {
+    return *path ? TARE_OK : TARE_FAIL(TARE_INVALID_ARGUMENT, "the output directory has an empty name");
+}
+
 tare_status tare_output_dir_check(const char *path, const struct tare_output_rules *rules) {
     struct stat info;
+    TARE_TRY(check_name(path));
     if (rules && rules->input) TARE_TRY(tare_output_check_apart(path, rules->input));
     if (lstat(path, &info) != 0) return TARE_OK;
     if (tare_file_kind_of(path) != TARE_FILE_DIRECTORY)
@@ -183,7 +188,7 @@ static char *place_of(const char *path) {
 
 static tare_status start(struct tare_output_dir *out, const char *path) {
     *out = (struct tare_output_dir){ .existed = SIZE_MAX, .guard = -1, .lock.fd = -1 }; /* no parent was made yet */
-    return *path ? TARE_OK : TARE_FAIL(TARE_INVALID_ARGUMENT, "the output directory has an empty name");
+    return check_name(path);
 }
 
 tare_status tare_output_dir_begin(struct tare_output_dir *out, const char *path,

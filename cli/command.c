@@ -242,7 +242,7 @@ int tare_main(int argc, char **argv) {
     static struct tare_control control;
     const bool json = tare_json_is_requested(argc, argv);
     tare_status status;
-    control = (struct tare_control){ .cancelled = &tare_interrupted };
+    control = (struct tare_control){ .cancelled = &tare_interrupted, .has_reason = true };
     catch_signals();
     tare_make_stdout_visible();
     json_set_alloc_funcs(json_allocate, free);

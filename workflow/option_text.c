@@ -27,7 +27,7 @@ static tare_status next_word(char **out, struct tare_arena *arena, const char **
             word[used++] = *p;
     }
     word[used] = '\0';
-    if (quoted) return TARE_FAIL(TARE_USAGE, "options '%s': unterminated quote", *text);
+    if (quoted) return TARE_FAIL(TARE_USAGE, "options '%.40s…': unterminated quote", *text);
     *text = p;
     *out = word;
     return TARE_OK;

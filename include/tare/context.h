@@ -19,10 +19,13 @@ extern "C" {
 typedef struct tare_context_handle tare_context;
 
 /* Progress of a call: `what` is "calibrating", "comparing" …, `done` counts from 0, `total` is -1 while unknown. Called
- * about ten times per second and once at the end, on any thread of the library, never concurrently. The callback may
- * call tare_context_cancel and no other function of the library. */
+ * about ten times per second and once at the end, on any thread of the library, never concurrently, also not for two
+ * calls with one context: one waits for the other's callback. The callback may call tare_context_cancel and no other
+ * function of the library. */
 typedef void (*tare_progress_function)(void *arg, const char *what, int64_t done, int64_t total);
-/* A log message: one line without a newline, valid during the call. Called on the thread that called the library. */
+/* A log message: one line without a newline, valid during the call. Called on the thread that called the library, so by
+ * several threads at once if their calls share the context; on a thread of the library only for the warning that a state
+ * (tare_model_calibrate) cannot be saved. */
 typedef void (*tare_log_function)(void *arg, enum tare_log_level level, const char *text);
 
 /* Creates a context with the defaults. Release it with tare_context_close. TARE_ERROR_NO_MEMORY. */

@@ -62,7 +62,7 @@ static tare_status write_module(struct tare_shlo_exported_summary *summary, cons
                                 const struct tare_op_registry *ops) {
     const struct tare_shlo_type *type = main_type(module);
     struct tare_strbuf artifact = { 0 }, wrapped = { 0 };
-    tare_status status = tare_shlo_write(&artifact, module, module->version);
+    tare_status status = tare_error_prefix(tare_shlo_write(&artifact, module, module->version), "%s", path);
     if (status == TARE_OK && options->container == TARE_SHLO_JAX_EXPORT)
         status = tare_shlo_write_exported(&wrapped, type, "main", artifact.data, artifact.size);
     const struct tare_strbuf *file = options->container == TARE_SHLO_JAX_EXPORT ? &wrapped : &artifact;
@@ -90,10 +90,8 @@ tare_status tare_shlo_export_model(struct tare_shlo_exported_summary *summary, s
     TARE_TRY(parse_version(&request.version, options->vhlo_version));
     tare_status status = tare_error_prefix(tare_emit_module(&module, &emit, model, &request), "%s", model->path);
     if (status == TARE_OK && options->weights)
-        status = tare_error_prefix(tare_emit_write_weights(options->weights, emit.weights, emit.n_weights), "%s",
-                                   options->weights);
-    if (status == TARE_OK)
-        status = tare_error_prefix(write_module(summary, module, out_path, options, model->ops), "%s", out_path);
+        status = tare_emit_write_weights(options->weights, emit.weights, emit.n_weights);
+    if (status == TARE_OK) status = write_module(summary, module, out_path, options, model->ops);
     tare_shlo_free(module);
     tare_emit_free(&emit);
     return status;

@@ -1,5 +1,6 @@
 /* Every pair of calls that docs/library.md allows on one handle at the same time, each on a handle that nothing has
- * used yet; and handles that go from thread to thread. scripts/check-threads.sh runs it under ThreadSanitizer. */
+ * used yet; every call on handles of its own in two threads; and handles that go from thread to thread.
+ * scripts/check-threads.sh runs it under ThreadSanitizer. */
 #include "include/tare/tare.h"
 
 #include "support/api_check.h"
@@ -95,30 +96,93 @@ static tare_status push(const struct shared *s, int thread) {
     return status;
 }
 
+/* The records of a callback: one image, some times. */
+struct supply {
+    tare_array image;
+    int left;
+};
+
+static tare_status next_record(void *arg, const tare_array **arrays, size_t *count) {
+    struct supply *supply = arg;
+    *arrays = supply->left-- > 0 ? &supply->image : NULL;
+    *count = 1;
+    return TARE_OK;
+}
+
+static tare_status calibrate_records(const struct shared *s, int thread) {
+    static const float pixels[28 * 28];
+    struct supply supply = {
+        { .name = "image", .dtype = TARE_DTYPE_FLOAT, .rank = 4, .dims = { 1, 28, 28, 1 }, .data = pixels }, 3
+    };
+    const tare_records all = { .struct_size = sizeof all, .arg = &supply, .next = next_record };
+    tare_calibration *calibration;
+    (void)thread;
+    const tare_status status = tare_model_calibrate_records(&calibration, s->model, &all, "threads=2");
+    tare_calibration_close(calibration);
+    return status;
+}
+
 static tare_status quantize(const struct shared *s, int thread) {
     tare_model *made;
-    (void)thread;
-    const tare_status status = tare_model_quantize(&made, s->model, "static", s->calibration, NULL);
+    char *report = NULL;
+    tare_status status = thread ? tare_model_quantize(&made, s->model, "static", s->calibration, NULL)
+                                : tare_model_quantize_report(&made, &report, s->model, "static", s->calibration, NULL);
     tare_model_close(made);
+    tare_text_free(report);
     return status;
 }
 
 static tare_status convert(const struct shared *s, int thread) {
+    static const char *const options = "tpu_functions { function_alias: 'tpu_func' }";
     tare_model *made;
-    (void)thread;
     const tare_status status =
-        tare_model_convert(&made, NULL, s->model, "tpu_functions { function_alias: 'tpu_func' }", s->calibration, 0);
+        thread ? tare_model_convert(&made, NULL, s->model, options, s->calibration, 0)
+               : tare_model_convert_quantized(&made, NULL, s->model, options, s->calibration ? "method=static" : NULL,
+                                              s->calibration, 0);
     tare_model_close(made);
     return status;
 }
 
 static tare_status compare(const struct shared *s, int thread) {
+    static const char *const options = "methods=static limit=2 threads=2";
+    const tare_comparison_task task = {
+        .struct_size = sizeof task, .paths = &records, .n_paths = 1, .calibration = s->calibration, .options = options
+    };
+    tare_comparison *comparison;
+    tare_status status;
     char *json;
-    (void)thread;
-    const tare_status status =
-        tare_model_compare(&json, s->model, &records, 1, s->calibration, "methods=static limit=2 threads=2");
+    if (thread) {
+        status = tare_comparison_open(&comparison, s->model, &task);
+        tare_comparison_close(comparison);
+        return status;
+    }
+    status = tare_model_compare(&json, s->model, &records, 1, s->calibration, options);
     tare_text_free(json);
     return status;
+}
+
+static tare_status check(const struct shared *s, int thread) {
+    char *json;
+    (void)thread;
+    const tare_status status = tare_model_check(&json, s->model, "estimate");
+    tare_text_free(json);
+    return status;
+}
+
+static tare_status diff(const struct shared *s, int thread) {
+    char *text;
+    const tare_status status = tare_model_diff(&text, s->model, s->model, thread ? "html" : NULL);
+    tare_text_free(text);
+    return status;
+}
+
+/* The model has no module to unwrap. */
+static tare_status export(const struct shared *s, int thread) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/exported-%d", temp_folder(), thread);
+    tare_status status = tare_model_export(s->model, path, NULL);
+    if (status == TARE_OK) status = tare_model_unwrap(s->model, path, 0);
+    return status == TARE_ERROR_NOT_FOUND ? TARE_OK : status;
 }
 
 /* The first labelled records. */
@@ -151,7 +215,11 @@ static tare_status make_auto(const struct shared *s, int thread) {
 static tare_status write_calibration(const struct shared *s, int thread) {
     char path[4096];
     snprintf(path, sizeof path, "%s/written-%d.calib", temp_folder(), thread);
-    return tare_calibration_write(s->calibration, path);
+    tare_calibration *opened;
+    tare_status status = tare_calibration_write(s->calibration, path);
+    if (status == TARE_OK) status = tare_calibration_open(&opened, path);
+    if (status == TARE_OK) tare_calibration_close(opened);
+    return status;
 }
 
 static tare_status report_calibration(const struct shared *s, int thread) {
@@ -165,6 +233,16 @@ static tare_status report_calibration(const struct shared *s, int thread) {
     return status;
 }
 
+static tare_status look_at_histogram(const struct shared *s, int thread) {
+    tare_calibration_bin *bins;
+    size_t count;
+    (void)thread;
+    const tare_status status =
+        tare_calibration_histogram(&bins, &count, s->calibration, "__inference_tpu_func_101", "logits", 0);
+    tare_calibration_bins_free(bins);
+    return status == TARE_ERROR_NOT_FOUND ? TARE_OK : status;
+}
+
 static tare_status copy_calibration(const struct shared *s, int thread) {
     tare_calibration *copy;
     (void)thread;
@@ -175,15 +253,16 @@ static tare_status copy_calibration(const struct shared *s, int thread) {
 
 /* The second of two additions finds the records there already. */
 static tare_status add(const struct shared *s, int thread) {
-    (void)thread;
-    const tare_status status = tare_calibration_add(s->calibration, s->other);
+    const tare_calibration *const other = s->other;
+    const tare_status status =
+        thread ? tare_calibration_add(s->calibration, other) : tare_calibration_add_all(s->calibration, &other, 1);
     return status == TARE_ERROR_INVALID_ARGUMENT ? TARE_OK : status;
 }
 
 static tare_status report_comparison(const struct shared *s, int thread) {
     tare_status status = TARE_OK;
     (void)thread;
-    for (int format = TARE_COMPARISON_JSON; format <= TARE_COMPARISON_TEXT && status == TARE_OK; format++) {
+    for (int format = TARE_COMPARISON_JSON; format <= TARE_COMPARISON_NODE_DATA && status == TARE_OK; format++) {
         char *text;
         status = tare_comparison_report(&text, s->comparison, format);
         tare_text_free(text);
@@ -196,14 +275,30 @@ static tare_status open_with_context(const struct shared *s, int thread) {
     tare_reader *reader;
     const tare_array *arrays;
     size_t count;
-    (void)thread;
-    tare_status status = tare_model_open(&model, s->context, GLYPHS "saved_model");
+    tare_status status = thread ? tare_model_open(&model, s->context, GLYPHS "saved_model")
+                                : tare_model_open_tagged(&model, s->context, GLYPHS "saved_model", "serve");
     tare_model_close(model);
     if (status == TARE_OK) status = tare_reader_open(&reader, s->context, &records, 1, NULL);
     if (status != TARE_OK) return status;
     status = tare_reader_next(reader, &arrays, &count);
     tare_reader_close(reader);
     return status;
+}
+
+static tare_status judge_with_context(const struct shared *s, int thread) {
+    static const char *const path = GLYPHS "saved_model";
+    char *text;
+    const tare_status status =
+        thread ? tare_diff(&text, s->context, path, path, NULL) : tare_validate(&text, NULL, s->context, path, NULL);
+    tare_text_free(text);
+    return status;
+}
+
+/* run_pair clears the cancellation again. */
+static tare_status cancel(const struct shared *s, int thread) {
+    (void)thread;
+    tare_context_cancel(s->context, 1);
+    return TARE_OK;
 }
 
 /* ---- pairs ---- */
@@ -240,8 +335,11 @@ static void run_pair(const struct row *a, const struct row *b, const struct shar
     for (int i = 0; i < 2; i++)
         pthread_join(ids[i], NULL);
     pthread_barrier_destroy(&barrier);
+    const bool cancels = a->call == cancel || b->call == cancel;
     for (int i = 0; i < 2; i++)
-        if (threads[i].status != TARE_OK) fail_msg("%s and %s: %s", a->name, b->name, threads[i].text);
+        if (threads[i].status != TARE_OK && !(cancels && threads[i].status == TARE_ERROR_INTERRUPTED))
+            fail_msg("%s and %s: %s", a->name, b->name, threads[i].text);
+    if (cancels) tare_context_cancel(shared->context, 0);
 }
 
 /* Calls `renew` for the handles of each pair, and releases them after it. */
@@ -257,9 +355,20 @@ static void run_pairs(const struct row *rows, size_t count, const struct shared 
 }
 
 static const struct row model_rows[] = {
-    { "describe", describe },   { "look", look },      { "write", write_model }, { "run", run },
-    { "calibrate", calibrate }, { "push", push },      { "quantize", quantize }, { "convert", convert },
-    { "compare", compare },     { "auto", make_auto },
+    { "describe", describe },
+    { "look", look },
+    { "write", write_model },
+    { "run", run },
+    { "calibrate", calibrate },
+    { "push", push },
+    { "records", calibrate_records },
+    { "quantize", quantize },
+    { "convert", convert },
+    { "compare", compare },
+    { "check", check },
+    { "diff", diff },
+    { "export", export },
+    { "auto", make_auto },
 };
 enum { N_MODEL_ROWS = sizeof model_rows / sizeof *model_rows };
 
@@ -303,6 +412,7 @@ static void made_model__every_pair_of_calls(void **state) {
     static const struct row rows[] = {
         { "describe", describe }, { "look", look },           { "write", write_model },
         { "run", run },           { "calibrate", calibrate }, { "convert", convert },
+        { "check", check },       { "diff", diff },           { "export", export },
     };
     struct shared shared = { 0 };
     (void)state;
@@ -321,8 +431,10 @@ static void close_calibrations(struct shared *shared) {
 
 static void calibration__every_pair_of_calls(void **state) {
     static const struct row rows[] = {
-        { "write", write_calibration }, { "report", report_calibration }, { "copy", copy_calibration }, { "add", add },
+        { "write", write_calibration }, { "report", report_calibration },
+        { "copy", copy_calibration },   { "add", add },
         { "quantize", quantize },       { "compare", compare },
+        { "convert", convert },         { "histogram", look_at_histogram },
     };
     static const char *const more = GLYPHS "eval.tfrecord.gz";
     struct shared shared = { 0 };
@@ -340,7 +452,11 @@ static void keep(struct shared *shared) {
 }
 
 static void comparison_and_context__every_pair_of_calls(void **state) {
-    static const struct row rows[] = { { "report", report_comparison }, { "open", open_with_context } };
+    static const struct row rows[] = { { "report", report_comparison },
+                                       { "open", open_with_context },
+                                       { "judge", judge_with_context },
+                                       { "calibrate", calibrate },
+                                       { "cancel", cancel } };
     const tare_comparison_task task = {
         .struct_size = sizeof task, .paths = &records, .n_paths = 1, .options = "methods=weight_only limit=4"
     };
@@ -355,6 +471,67 @@ static void comparison_and_context__every_pair_of_calls(void **state) {
     tare_context_close(shared.context);
 }
 
+/* ---- handles of each thread's own ---- */
+
+struct own {
+    const tare_calibration *from, *other; /* of the model, to be copied */
+    int number;
+};
+
+static void count_message(void *arg, enum tare_log_level level, const char *text) {
+    (void)level;
+    (void)text;
+    ++*(int *)arg;
+}
+
+static void count_progress(void *arg, const char *what, int64_t done, int64_t total) {
+    (void)what;
+    (void)done;
+    (void)total;
+    ++*(int *)arg;
+}
+
+static void *call_all(void *arg) {
+    const struct own *own = arg;
+    struct shared shared = { 0 };
+    int messages = 0, steps = 0;
+    OK(tare_context_open(&shared.context));
+    tare_context_on_log(shared.context, TARE_LOG_DETAIL, count_message, &messages);
+    tare_context_on_progress(shared.context, count_progress, &steps);
+    OK(tare_calibration_copy(&shared.calibration, own->from));
+    OK(tare_calibration_copy(&shared.other, own->other));
+    open_model(&shared);
+    for (size_t i = 0; i < N_MODEL_ROWS; i++)
+        OK(model_rows[i].call(&shared, own->number));
+    OK(add(&shared, own->number));
+    close_model(&shared);
+    tare_calibration_close(shared.calibration);
+    tare_calibration_close(shared.other);
+    tare_context_close(shared.context);
+    assert_true(messages > 0 && steps > 0);
+    return NULL;
+}
+
+static void own_handles__every_call_in_two_threads(void **state) {
+    struct shared base = { 0 };
+    struct own own[2];
+    pthread_t threads[2];
+    (void)state;
+    open_model(&base);
+    base.calibration = calibrated(base.model, "limit=8");
+    OK(tare_model_calibrate(&base.other, base.model, &records, 1, "limit=3"));
+    (void)few_records();
+    for (int i = 0; i < 2; i++) {
+        own[i] = (struct own){ base.calibration, base.other, i };
+        assert_int_equal(pthread_create(&threads[i], NULL, call_all, &own[i]), 0);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    close_model(&base);
+    tare_calibration_close(base.calibration);
+    tare_calibration_close(base.other);
+}
+
 /* ---- handles that go from thread to thread ---- */
 
 struct handles {
@@ -366,16 +543,22 @@ struct handles {
     tare_writer *writer;
     tare_outputs *outputs;
     tare_calibration *calibration;
+    tare_comparison *comparison;
+    const char *written; /* name of a file */
 };
 
 static void *open_all(void *arg) {
+    const tare_comparison_task task = {
+        .struct_size = sizeof task, .paths = &records, .n_paths = 1, .options = "methods=weight_only limit=4"
+    };
     struct handles *h = arg;
     OK(tare_context_open(&h->context));
     OK(tare_model_open(&h->model, h->context, GLYPHS "saved_model"));
     OK(tare_runner_open(&h->runner, h->model, NULL));
     OK(tare_calibrator_open(&h->calibrator, h->model, "threads=2"));
     OK(tare_reader_open(&h->reader, h->context, &samples, 1, NULL));
-    OK(tare_writer_open(&h->writer, temp_path("moved.tfrecord")));
+    OK(tare_writer_open(&h->writer, h->written));
+    OK(tare_comparison_open(&h->comparison, h->model, &task));
     return NULL;
 }
 
@@ -387,6 +570,9 @@ static void *use_all(void *arg) {
     OK(tare_runner_run(h->runner, record, count, &outputs, &n_outputs));
     OK(tare_calibrator_push(h->calibrator, record, count));
     OK(tare_writer_add(h->writer, record, count));
+    char *text;
+    OK(tare_comparison_report(&text, h->comparison, TARE_COMPARISON_CSV));
+    tare_text_free(text);
     if (!h->outputs) OK(tare_runner_take(&h->outputs, h->runner, &outputs, &n_outputs));
     return NULL;
 }
@@ -401,6 +587,7 @@ static void *finish_all(void *arg) {
     tare_outputs_close(h->outputs);
     tare_calibrator_close(h->calibrator);
     tare_calibration_close(h->calibration);
+    tare_comparison_close(h->comparison);
     tare_model_close(h->model);
     tare_context_close(h->context);
     return NULL;
@@ -408,14 +595,18 @@ static void *finish_all(void *arg) {
 
 static void handles__go_from_thread_to_thread(void **state) {
     static void *(*const steps[])(void *) = { open_all, use_all, use_all, finish_all };
-    struct handles handles = { 0 };
+    struct handles handles[2] = { { .written = temp_path("moved.tfrecord") },
+                                  { .written = temp_path("other.tfrecord") } };
     (void)state;
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, steps[i], &handles), 0);
-        pthread_join(thread, NULL);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) { /* those of two sets at the same time */
+        pthread_t threads[2];
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(pthread_create(&threads[k], NULL, steps[i], &handles[k]), 0);
+        for (int k = 0; k < 2; k++)
+            pthread_join(threads[k], NULL);
     }
-    assert_non_null(handles.calibration); /* all steps were done */
+    assert_non_null(handles[0].calibration); /* all steps were done */
+    assert_non_null(handles[1].calibration);
 }
 
 int main(void) {
@@ -424,6 +615,7 @@ int main(void) {
         cmocka_unit_test(made_model__every_pair_of_calls),
         cmocka_unit_test(calibration__every_pair_of_calls),
         cmocka_unit_test(comparison_and_context__every_pair_of_calls),
+        cmocka_unit_test(own_handles__every_call_in_two_threads),
         cmocka_unit_test(handles__go_from_thread_to_thread),
     };
     temp_folder(); /* by one thread */
