@@ -105,15 +105,27 @@ void tare_strbuf_put_visible(struct tare_strbuf *buf, const char *text) {
 }
 
 /* The program's standard output escapes what it gets (cli/output/visible_output.h). */
-void tare_strbuf_print(const struct tare_strbuf *buf, FILE *out) {
-    size_t used;
-    if (buf->failed || !buf->size) return;
-    for (size_t at = 0; out == stderr && at < buf->size; at += used) {
-        char step[TARE_VISIBLE_MAX];
-        const size_t count = tare_visible_step(step, &used, buf->data + at, buf->size - at, true, true);
-        fwrite(step, 1, count, out);
+/* The stream has no buffer: each fwrite is a system call. A line of usual length is one, so that nothing that others
+ * write comes between its parts. */
+static void print_visible(const struct tare_strbuf *buf, FILE *out) {
+    char text[4096];
+    size_t used, size = 0;
+    flockfile(out);
+    for (size_t at = 0; at < buf->size; at += used) {
+        size += tare_visible_step(text + size, &used, buf->data + at, buf->size - at, true, true);
+        if (size + TARE_VISIBLE_MAX <= sizeof text && at + used < buf->size) continue;
+        fwrite(text, 1, size, out);
+        size = 0;
     }
-    if (out != stderr) fwrite(buf->data, 1, buf->size, out);
+    funlockfile(out);
+}
+
+void tare_strbuf_print(const struct tare_strbuf *buf, FILE *out) {
+    if (buf->failed || !buf->size) return;
+    if (out == stderr)
+        print_visible(buf, out);
+    else
+        fwrite(buf->data, 1, buf->size, out);
 }
 
 void tare_strbuf_free(struct tare_strbuf *buf) {

@@ -11,9 +11,9 @@
  * Threads: different handles may be used by different threads at the same time. Handles whose type is declared
  * "thread-safe" may be used by several threads at once, until they are closed; those declared "thread-compatible" serve
  * one thread at a time. Calibration and comparison start worker threads and join them before the call
- * returns (a calibrator: before it is closed). The library prints nothing. Its only signal handler is one of SIGBUS,
- * installed when it maps a file: it handles mapped files that become shorter, and passes all else to the handler that
- * was installed before. */
+ * returns (a calibrator: before it is closed). The library prints nothing but the texts of Print and PrintV2 ops of a
+ * model, on standard error. Its only signal handler is one of SIGBUS, installed when it maps a file: it handles mapped
+ * files that become shorter, and passes all else to the handler that was installed before. */
 #ifndef TARE_H
 #define TARE_H
 

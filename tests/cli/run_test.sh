@@ -109,6 +109,16 @@ grep -q 'Conv2D .*/stem_conv$' "$work/err" || fail "--profile has no table of no
 grep -q 'record 1$' "$work/err" || fail "--trace does not say which record it is at"
 grep -q 'logits (MatMul): float32\[1,128\] float32\[128,10\] -> float32\[1,10\]$' "$work/err" || fail "--trace lacks shapes"
 
+# what a model prints: whole lines with any number of workers, in the order of the records with those of the default
+"$tare" ops Print --save-model "$work/print" --shape 'float[1]' --shape 'float[1]' >/dev/null 2>"$work/err" || fail "ops Print: $(cat "$work/err")"
+{ echo input,data_0; seq 1 2000 | sed 's/.*/&,&/'; } >"$work/rows.csv"
+printf 'input { name: "input" shape: 1 type: FLOAT32 }\ninput { name: "data_0" shape: 1 type: FLOAT32 }\n' >"$work/rows.spec"
+for workers in "" "--threads 4"; do
+    "$tare" run "$work/print" --data "$work/rows.csv" --spec "$work/rows.spec" --quiet --output-dir "$work/printed" $workers 2>"$work/err" >/dev/null || fail "run print: $(tail -1 "$work/err")"
+    [ -n "$workers" ] && sort -V "$work/err" -o "$work/err"
+    cmp -s "$work/err" <(seq 1 2000 | sed 's/.*/[&]/') || fail "the lines of Print with '$workers': $(diff "$work/err" <(seq 1 2000 | sed 's/.*/[&]/') | head -4)"
+done
+
 # state, and ops that nobody has: with models that are at hand on some machines
 models=$test_data
 counter=$work/delta.tfrecord
