@@ -24,8 +24,8 @@ typedef struct tare_context_handle tare_context;
  * function of the library. */
 typedef void (*tare_progress_function)(void *arg, const char *what, int64_t done, int64_t total);
 /* A log message: one line without a newline, valid during the call. Called on the thread that called the library, so by
- * several threads at once if their calls share the context; on a thread of the library only for the warning that a state
- * (tare_model_calibrate) cannot be saved. */
+ * several threads at once if their calls share the context; on a thread of the library only for the warning that a
+ * state (tare_model_calibrate) cannot be saved. */
 typedef void (*tare_log_function)(void *arg, enum tare_log_level level, const char *text);
 
 /* Creates a context with the defaults. Release it with tare_context_close. TARE_ERROR_NO_MEMORY. */
