@@ -24,10 +24,10 @@ enum tare_stop {
 
 struct tare_control {
     const volatile sig_atomic_t *cancelled; /* not 0: cancelled; NULL: never */
-    bool has_reason;                        /* *cancelled is an enum tare_stop; otherwise a caller's flag of any value */
-    _Atomic int stopped;                    /* tare_control_check has reported the cancellation */
-    _Atomic int committed;                  /* outputs moved to their places */
-    _Atomic int64_t failed_allocations;     /* not forgiven */
+    bool has_reason;                    /* *cancelled is an enum tare_stop; otherwise a caller's flag of any value */
+    _Atomic int stopped;                /* tare_control_check has reported the cancellation */
+    _Atomic int committed;              /* outputs moved to their places */
+    _Atomic int64_t failed_allocations; /* not forgiven */
 };
 
 /* What each thread of a call knows of it. */
