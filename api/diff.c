@@ -1,7 +1,7 @@
 /* tare_model_diff and tare_diff. */
 #include "api/handles.h"
 #include "convert/saved_model.h"
-#include "workflow/diff.h"
+#include "workflow/model_files/diff.h"
 #include "workflow/option_text.h"
 
 struct diff_values {

@@ -1,7 +1,7 @@
 /* tare_model_export and tare_model_unwrap. */
 #include "api/handles.h"
 #include "convert/prepared.h"
-#include "workflow/export.h"
+#include "workflow/model_files/export.h"
 #include "workflow/option_text.h"
 
 struct export_values {

@@ -2,7 +2,7 @@
 #include "api/handles.h"
 #include "base/strbuf.h"
 #include "convert/validation/validate.h"
-#include "workflow/validation_json.h"
+#include "workflow/model_files/validation_json.h"
 
 static tare_status validate(char **report, int *valid, const struct tare_context_handle *context, const char *directory,
                             const char *tags) {

@@ -4,7 +4,7 @@
 #include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/report_file.h"
-#include "workflow/diff.h"
+#include "workflow/model_files/diff.h"
 
 #include <stdio.h>
 

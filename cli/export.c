@@ -3,7 +3,7 @@
 #include "cli/log.h"
 #include "cli/output_check.h"
 #include "cli/plugins.h"
-#include "workflow/export.h"
+#include "workflow/model_files/export.h"
 
 struct export_options {
     const char *model, *output;

@@ -5,7 +5,7 @@
 #include "cli/plugins.h"
 #include "cli/tags.h"
 #include "convert/saved_model.h"
-#include "workflow/export.h"
+#include "workflow/model_files/export.h"
 
 struct unwrap_options {
     const char *model, *output, *tags;

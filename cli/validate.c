@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/plugins.h"
 #include "cli/tags.h"
-#include "workflow/validation_json.h"
+#include "workflow/model_files/validation_json.h"
 
 #include <stdio.h>
 

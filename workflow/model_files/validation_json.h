@@ -1,6 +1,6 @@
 /* What a validation found (convert/validation/validate.h) as JSON. */
-#ifndef TARE_WORKFLOW_VALIDATION_JSON_H
-#define TARE_WORKFLOW_VALIDATION_JSON_H
+#ifndef TARE_WORKFLOW_MODEL_FILES_VALIDATION_JSON_H
+#define TARE_WORKFLOW_MODEL_FILES_VALIDATION_JSON_H
 
 #include "interpreter/validation/validate.h"
 

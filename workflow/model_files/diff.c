@@ -1,5 +1,5 @@
 /* Differences of two models, of arrays or of reports. */
-#include "workflow/diff.h"
+#include "workflow/model_files/diff.h"
 #include "base/file.h"
 #include "convert/model_hint.h"
 #include "eval/array_diff.h"

@@ -1,5 +1,5 @@
 /* Exporting a signature as a StableHLO module, and a model from JAX as one without modules. */
-#include "workflow/export.h"
+#include "workflow/model_files/export.h"
 #include "base/file.h"
 #include "convert/saved_model.h"
 

@@ -1,5 +1,5 @@
 /* What a validation found as JSON. */
-#include "workflow/validation_json.h"
+#include "workflow/model_files/validation_json.h"
 #include "eval/report/json_text.h"
 
 #include <string.h>

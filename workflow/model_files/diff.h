@@ -1,6 +1,6 @@
 /* Differences of two models, of arrays or of reports, as `tare diff` and libtare print them. */
-#ifndef TARE_WORKFLOW_DIFF_H
-#define TARE_WORKFLOW_DIFF_H
+#ifndef TARE_WORKFLOW_MODEL_FILES_DIFF_H
+#define TARE_WORKFLOW_MODEL_FILES_DIFF_H
 
 #include "base/strbuf.h"
 #include "graph/model.h"

@@ -1,6 +1,6 @@
 /* Exporting a signature as a StableHLO module, and a model from JAX as one without modules. */
-#ifndef TARE_WORKFLOW_EXPORT_H
-#define TARE_WORKFLOW_EXPORT_H
+#ifndef TARE_WORKFLOW_MODEL_FILES_EXPORT_H
+#define TARE_WORKFLOW_MODEL_FILES_EXPORT_H
 
 #include "base/log.h"
 #include "base/option.h"
