@@ -1,6 +1,6 @@
 /* Protobuf's text format, by descriptor, for all messages.
  *
- * Read: fields as `name: value`, messages in {} or <> with an optional colon, lists in [], separators , and ;,
+ * Fields as `name: value`, messages in {} or <> with an optional colon, lists in [], separators , and ;,
  * comments, every C escape, adjacent strings, numbers in decimal, hexadecimal and octal, enums by name or number,
  * unknown fields by number (known ones only by name). Any may be expanded
  * ([type.googleapis.com/tensorflow.AssetFileDef] { … }) if the message is known. A message value of a scalar field NAME
@@ -12,7 +12,6 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "base/strbuf.h"
 
 #include <protobuf-c/protobuf-c.h>
 
@@ -31,11 +30,5 @@ enum tare_text_mode {
 tare_status tare_text_format_read(ProtobufCMessage **out, const ProtobufCMessageDescriptor *descriptor,
                                   struct tare_arena *arena, const char *text, size_t size, enum tare_text_mode mode,
                                   const char *what) TARE_WARN_UNUSED;
-
-/* Appends a message in the layout of protobuf's writer: indented by two spaces, fields in number order, floats with the
- * fewest digits that read back to the same bits. Unknown fields follow the known ones under their numbers and can be
- * read back (varint: decimal, fixed: hexadecimal of full width, length-delimited: a string).
- * TARE_NO_MEMORY. */
-tare_status tare_text_format_write(struct tare_strbuf *out, const ProtobufCMessage *message) TARE_WARN_UNUSED;
 
 #endif

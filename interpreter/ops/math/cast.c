@@ -198,6 +198,12 @@ static tare_status cast_float8(struct tare_kernel *kernel, int to) {
     const cast_loop loop =
         source ? find_loop(TARE_DT_FLOAT, target ? TARE_DT_DOUBLE : to) : find_loop(input->dtype, TARE_DT_DOUBLE);
     const size_t n = (size_t)input->elements;
+    if (target && input->dtype == TARE_DT_FLOAT) {
+        TARE_TRY(tare_kernel_output(kernel, 0, to, &input->shape));
+        tare_float8_encode_all(TARE_DATA(uint8_t, &kernel->outputs[0]), target, TARE_CONST_DATA(float, input), n);
+        tare_tensor_narrow(&kernel->outputs[0]);
+        return TARE_OK;
+    }
     float *floats = source ? TARE_NEW_ARRAY(kernel->scratch, float, n + 1) : NULL;
     double *doubles = target ? TARE_NEW_ARRAY(kernel->scratch, double, n + 1) : NULL;
     if (!loop)

@@ -4,6 +4,7 @@
 #include "proto/message.h"
 #include "proto/tensorflow/saved_model.pb-c.h"
 #include "proto/text_format.h"
+#include "support/text_writer.h"
 #include "support/models.h"
 
 #include <setjmp.h>
@@ -23,7 +24,7 @@ static char **sorted_lines(size_t *count, struct tare_arena *arena, const Protob
     struct tare_strbuf text = { 0 };
     char **lines, *at;
     *count = 0;
-    assert_int_equal(tare_text_format_write(&text, message), TARE_OK);
+    assert_int_equal(text_writer_put(&text, message), TARE_OK);
     lines = TARE_NEW_ARRAY(arena, char *, text.size);
     at = tare_arena_strdup(arena, tare_strbuf_text(&text));
     for (char *line = strtok(at, "\n"); line; line = strtok(NULL, "\n"))

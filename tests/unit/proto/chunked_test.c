@@ -9,6 +9,7 @@
 #include "proto/tensorflow/chunk.pb-c.h"
 #include "proto/tensorflow/graph.pb-c.h"
 #include "proto/text_format.h"
+#include "support/text_writer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -261,7 +262,7 @@ static void expect_graph(const char *const *parts, const char *index, const char
     struct tare_strbuf text = { 0 };
     ProtobufCMessage *message;
     if (read_graph(&message, &arena, parts, index) != TARE_OK) fail_msg("%s", tare_error_text());
-    assert_int_equal(tare_text_format_write(&text, message), TARE_OK);
+    assert_int_equal(text_writer_put(&text, message), TARE_OK);
     assert_string_equal(tare_strbuf_text(&text), expected);
     tare_strbuf_free(&text);
     tare_arena_free(&arena);

@@ -6,6 +6,7 @@
 #include "proto/tensor_message.h"
 #include "proto/tensorflow/saved_model.pb-c.h"
 #include "proto/text_format.h"
+#include "support/text_writer.h"
 #include "support/models.h"
 
 #include <setjmp.h>
@@ -80,7 +81,7 @@ static bool check_round_trips(struct tare_arena *arena, const ProtobufCMessage *
     assert_int_equal(tare_message_unpack(&again, message->descriptor, arena, packed, size, "packed"), TARE_OK);
     expect_same_fields(message, again);
     tare_free(packed);
-    assert_int_equal(tare_text_format_write(&text, message), TARE_OK);
+    assert_int_equal(text_writer_put(&text, message), TARE_OK);
     if (tare_text_format_read(&again, message->descriptor, arena, text.data, text.size, TARE_TEXT_STRICT, "written") !=
         TARE_OK)
         fail_msg("%s", tare_error_text());

@@ -5,6 +5,7 @@
 #include "proto/tensorflow/object_graph.pb-c.h"
 #include "proto/tensorflow/saved_model.pb-c.h"
 #include "proto/text_format.h"
+#include "support/text_writer.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -51,7 +52,7 @@ static void expect_failure(struct tare_arena *arena, const ProtobufCMessageDescr
 
 static void expect_text(const void *message, const char *expected) {
     struct tare_strbuf out = { 0 };
-    assert_int_equal(tare_text_format_write(&out, message), TARE_OK);
+    assert_int_equal(text_writer_put(&out, message), TARE_OK);
     assert_string_equal(tare_strbuf_text(&out), expected);
     tare_strbuf_free(&out);
 }
@@ -409,7 +410,7 @@ static void writer__floats_read_back_to_the_same_bits(void **state) {
         if (isnan(value)) continue;
         message.n_float_val = 1;
         message.float_val = &value;
-        assert_int_equal(tare_text_format_write(&out, &message.base), TARE_OK);
+        assert_int_equal(text_writer_put(&out, &message.base), TARE_OK);
         read = read_as(*state, tensor, tare_strbuf_text(&out), TARE_TEXT_STRICT);
         memcpy(&back, read->float_val, 4);
         assert_int_equal(back, bits);
@@ -428,7 +429,7 @@ static void writer__unknown_fields_and_values_read_back(void **state) {
     assert_int_equal(
         tare_message_unpack(&message, &tensorflow__version_def__descriptor, *state, data, sizeof data, "test"),
         TARE_OK);
-    assert_int_equal(tare_text_format_write(&out, message), TARE_OK);
+    assert_int_equal(text_writer_put(&out, message), TARE_OK);
     assert_string_equal(tare_strbuf_text(&out), "producer: 1\n127: 300\n128: \"a\\000\\377\"\n129: 0x00030201\n"
                                                 "130: 0x0007060504030201\n128: \"\"\n");
     message = read_as(*state, &tensorflow__version_def__descriptor, tare_strbuf_text(&out), TARE_TEXT_STRICT);
@@ -491,7 +492,7 @@ static void memory__every_failing_allocation_is_reported(void **state) {
         tare_status status;
         tare_alloc_fail_at(n);
         status = tare_text_format_read(&message, options, &arena, text, strlen(text), TARE_TEXT_STRICT, NULL);
-        if (status == TARE_OK) status = tare_text_format_write(&out, message);
+        if (status == TARE_OK) status = text_writer_put(&out, message);
         tare_alloc_fail_at(0);
         tare_strbuf_free(&out);
         tare_arena_free(&arena);

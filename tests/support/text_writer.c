@@ -1,7 +1,7 @@
 /* The writer of the text format. */
-#include "proto/field.h"
+#include "support/text_writer.h"
 #include "base/format.h"
-#include "proto/text_format.h"
+#include "proto/field.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -151,7 +151,7 @@ static void write_message(struct tare_strbuf *out, const ProtobufCMessage *messa
     }
 }
 
-tare_status tare_text_format_write(struct tare_strbuf *out, const ProtobufCMessage *message) {
+tare_status text_writer_put(struct tare_strbuf *out, const ProtobufCMessage *message) {
     write_message(out, message, 0);
     return out->failed ? TARE_NO_MEMORY : TARE_OK;
 }
