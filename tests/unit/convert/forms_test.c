@@ -2,6 +2,7 @@
  * partitioned variables, files that nobody here understands, unknown fields. What is not understood is carried along.
  */
 #include "convert/saved_model.h"
+#include "base/strbuf.h"
 #include "base/tensor/narrow.h"
 #include "base/alloc.h"
 #include "base/file.h"

@@ -1,5 +1,6 @@
 /* Python values as Python writes them. Expected texts follow Python's repr and str, and TensorFlow's TypeSpec. */
 #include "convert/structured.h"
+#include "base/strbuf.h"
 #include "proto/text_format.h"
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* A chunked model that TensorFlow wrote says the same as the text beside it. */
 #include "proto/chunked.h"
+#include "base/strbuf.h"
 #include "base/alloc.h"
 #include "proto/message.h"
 #include "proto/tensorflow/saved_model.pb-c.h"

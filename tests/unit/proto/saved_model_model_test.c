@@ -1,4 +1,5 @@
 /* Every real saved_model.pb and saved_model.pbtxt: reads, packs again, goes through text, and nothing is lost. */
+#include "base/strbuf.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "proto/field.h"

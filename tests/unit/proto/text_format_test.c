@@ -1,4 +1,5 @@
 /* The text format: every way to write a message, every way to write a wrong one, and that writing reads back. */
+#include "base/strbuf.h"
 #include "base/alloc.h"
 #include "proto/message.h"
 #include "proto/tare/converter_options.pb-c.h"
