@@ -54,9 +54,9 @@ struct tare_consumer {
     /* Set by `begin`: what a kernel may do with int32 sums instead of passing them to `take`; NULL: nothing. Element 0
      * of its result is element 0 of output 0. */
     const struct tare_requantize *requantize;
-    /* Operands of the PadV2 that precedes the product, whose input the kernel gets instead of its output; NULL: none.
-     * `paddings` is a constant. A kernel that cannot pad returns TARE_OK without having called `begin` and without
-     * output. */
+    /* Of the PadV2 or XlaPad that precedes the product, whose input the kernel gets instead of its output; NULL: none.
+     * `paddings` is constant, with rows of those before and behind, and of an XlaPad those between elements, too. A
+     * kernel that cannot pad returns TARE_OK without having called `begin` and without output. */
     const struct tare_tensor *paddings, *pad_value;
     /* Input 0 is int16, 256 h + l + 128 of the products of the same weights with int8 h and l, whose sums are 256 times
      * those of h plus those of l. A kernel whose rows the consumer refuses returns TARE_OK without output. */

@@ -315,14 +315,16 @@ static bool passes_rows(const struct tare_step *step) {
     return !(step->op->flags & TARE_OP_EPILOGUE) || tare_dtype_base(step->node->output_dtypes[0]) != TARE_DT_FLOAT;
 }
 
-/* The PadV2 of int8 values with constant paddings that only `product` uses; -1: none. */
+/* The PadV2 or XlaPad of int8 values with constant paddings that only `product` uses; -1: none. */
 static int find_pad(const struct finder *f, const struct tare_step *product) {
     const int value = product->inputs[0], step = value < 0 ? TARE_NO_STEP : f->uses->made_by[value];
     if (!is_free(f, step) || f->uses->used_by[value] == TARE_MANY_STEPS) return -1;
     const struct tare_step *pad = &f->plan->steps[step];
-    const bool fits = strcmp(pad->node->op, "PadV2") == 0 && pad->op && pad->n_inputs == 3 && !pad->reads &&
-                      pad->inputs[0] >= 0 && pad->inputs[1] < 0 &&
-                      tare_dtype_base(pad->node->output_dtypes[0]) == TARE_DT_INT8;
+    const bool is_xla = strcmp(pad->node->op, "XlaPad") == 0;
+    bool fits = (is_xla || strcmp(pad->node->op, "PadV2") == 0) && pad->op && !pad->reads && pad->inputs[0] >= 0 &&
+                tare_dtype_base(pad->node->output_dtypes[0]) == TARE_DT_INT8;
+    for (size_t i = is_xla ? 2 : 1; fits && i < (is_xla ? pad->n_inputs : 2); i++)
+        fits = pad->inputs[i] < 0;
     return fits && strcmp(product->node->op, "XlaConvV2") == 0 ? step : -1;
 }
 

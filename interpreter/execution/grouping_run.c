@@ -399,12 +399,31 @@ static tare_status run_product_on(struct tare_session *session, struct tare_exec
     return status;
 }
 
+/* The paddings of a step: those of a PadV2, or rows of the three of each dimension of an XlaPad, in `rows`. */
+static const struct tare_tensor *paddings_of(struct group_run *run, struct tare_exec_frame *frame,
+                                             const struct tare_step *pad, struct tare_tensor *rows,
+                                             int64_t values[3 * TARE_MAX_RANK]) {
+    if (strcmp(pad->node->op, "XlaPad") != 0) return tare_plan_value(run->plan, frame, pad->inputs[1]);
+    const int64_t rank = tare_plan_value(run->plan, frame, pad->inputs[0])->shape.rank;
+    for (int k = 0; k < 3; k++) {
+        const struct tare_tensor *amounts = tare_plan_value(run->plan, frame, pad->inputs[2 + k]);
+        for (int64_t i = 0; i < rank; i++)
+            values[3 * i + k] = i < amounts->elements ? tare_tensor_get_i64(amounts, i) : -1; /* the op reports it */
+    }
+    *rows = (struct tare_tensor){
+        .dtype = TARE_DT_INT64, .shape = tare_shape_make(2, rank, (int64_t)3), .elements = 3 * rank, .data = values
+    };
+    return rows;
+}
+
 /* The product first tries to include the padding before it. */
 static tare_status run_padded(struct tare_session *session, struct tare_exec_frame *frame, struct group_run *run) {
     const struct tare_plan *plan = run->plan;
     const struct tare_step *pad = &plan->steps[run->group->pad];
-    run->consumer.paddings = tare_plan_value(plan, frame, pad->inputs[1]);
-    run->consumer.pad_value = tare_plan_value(plan, frame, pad->inputs[2]);
+    int64_t values[3 * TARE_MAX_RANK];
+    struct tare_tensor rows;
+    run->consumer.paddings = paddings_of(run, frame, pad, &rows, values);
+    run->consumer.pad_value = tare_plan_value(plan, frame, pad->inputs[run->consumer.paddings == &rows ? 1 : 2]);
     TARE_TRY(run_product_on(session, frame, run, tare_plan_value(plan, frame, pad->inputs[0])));
     if (run->consumer.accepted) return TARE_OK;
     run->consumer.paddings = run->consumer.pad_value = NULL;

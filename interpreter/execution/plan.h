@@ -78,7 +78,7 @@ struct tare_step_group {
     /* What every run reads comes first: fewer cache lines are read. */
     bool active; /* the present observer requests no intermediate value */
     int product; /* the step that passes its values to the expression; -1: none */
-    int pad;     /* the PadV2 that makes the product's input 0, which the product may include; -1: none */
+    int pad;     /* the PadV2 or XlaPad that makes the product's input 0, which the product may include; -1: none */
     /* The Cast whose input the product takes in place of its input 0: of bytes to floats, or of int16 to the int32 that
      * is divided into halves; -1: none */
     int cast;

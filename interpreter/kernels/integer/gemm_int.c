@@ -123,6 +123,12 @@ void tare_igemm_pack(void *packed, enum tare_igemm_form form, const int8_t *b, i
     if (form == TARE_IGEMM_TILES) finish_tiles(packed, k, n);
 }
 
+void tare_igemm_add_starts(void *packed, const int32_t *added, int64_t n) {
+    int32_t *starts = packed;
+    for (int64_t j = 0; j < n; j++)
+        starts[j] = (int32_t)((uint32_t)starts[j] + (uint32_t)added[j]);
+}
+
 bool tare_igemm_pack_int32(void *packed, const int32_t *b, int64_t k, int64_t n, int64_t row_stride,
                            int64_t column_stride) {
     return pack_pairs_int32(packed, b, k, n, row_stride, column_stride);

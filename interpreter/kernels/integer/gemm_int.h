@@ -39,6 +39,8 @@ size_t tare_igemm_packed_bytes(enum tare_igemm_form form, int64_t k, int64_t n);
 /* Packs int8 weights. */
 void tare_igemm_pack(void *packed, enum tare_igemm_form form, const int8_t *b, int64_t k, int64_t n, int64_t row_stride,
                      int64_t column_stride);
+/* Adds a number to the sums of each of n columns, in packed weights of a form other than tiles. */
+void tare_igemm_add_starts(void *packed, const int32_t *added, int64_t n);
 /* Packs int32 weights as pairs; false (with `packed` undefined) if one is outside -32767 … 32767. */
 bool tare_igemm_pack_int32(void *packed, const int32_t *b, int64_t k, int64_t n, int64_t row_stride,
                            int64_t column_stride);

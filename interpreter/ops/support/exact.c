@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "interpreter/kernels/integer/conv_int_direct.h"
+#include "interpreter/kernels/integer/conv_int_phases.h"
 #include "interpreter/kernels/integer/winograd_int.h"
 #include "interpreter/kernels/integer/winograd_vnni.h"
 #include "interpreter/ops/support/exact_split.h"
@@ -95,6 +96,7 @@ static tare_status left_operand(const void **out, bool *fits, const struct tare_
 static enum tare_igemm_form form_of(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
     if (lhs_dtype == TARE_EXACT_HALVES) return TARE_IGEMM_HALVES;
     const bool is_narrow = is_int8(lhs_dtype) && is_int8(rhs_dtype);
+    if (is_narrow && tare_conv_has_phases(conv)) return tare_conv_int_phases_form(tare_cpu_level());
     return is_narrow ? tare_conv_int_form_at(tare_cpu_level(), conv) : TARE_IGEMM_PAIRS;
 }
 
@@ -105,6 +107,12 @@ static bool is_direct(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype
 
 /* The other keys have the size of the number of groups at most. */
 static const int64_t winograd_vnni_key = INT64_MIN, winograd_key = INT64_MIN + 1, halves_key = INT64_MIN + 2;
+static const int64_t phases_key = INT64_MIN + 256; /* plus the pad_value */
+
+static bool has_phases(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
+    return is_int8(lhs_dtype) && is_int8(rhs_dtype) &&
+           tare_conv_int_has_phases(tare_conv_int_phases_form(tare_cpu_level()), conv);
+}
 
 /* The kernel for a convolution that is direct. */
 static enum tare_exact_kernel direct_kernel(enum tare_igemm_form form, const struct tare_conv *conv) {
@@ -116,6 +124,7 @@ int64_t tare_exact_key(const struct tare_conv *conv, int lhs_dtype, int rhs_dtyp
     if (lhs_dtype == TARE_EXACT_HALVES) return halves_key + is_direct(conv, lhs_dtype, rhs_dtype);
     if (tare_conv_is_depthwise(conv))
         return -2 * conv->groups - tare_conv_int_depthwise_packing(tare_cpu_level(), conv);
+    if (has_phases(conv, lhs_dtype, rhs_dtype)) return phases_key + conv->pad_value;
     if (!is_direct(conv, lhs_dtype, rhs_dtype)) return conv->groups;
     const enum tare_igemm_form form = form_of(conv, lhs_dtype, rhs_dtype);
     const enum tare_exact_kernel kernel = direct_kernel(form, conv);
@@ -135,12 +144,14 @@ static bool is_int8_depthwise(const struct tare_conv *conv, int lhs_dtype, int r
 
 static enum tare_exact_kernel kernel_of(const struct tare_conv *conv, const struct tare_exact_choice *choice) {
     if (is_int8_depthwise(conv, choice->lhs_dtype, choice->rhs_dtype)) return TARE_EXACT_DEPTHWISE;
+    if (has_phases(conv, choice->lhs_dtype, choice->rhs_dtype)) return TARE_EXACT_PHASES;
     if (!is_direct(conv, choice->lhs_dtype, choice->rhs_dtype)) return TARE_EXACT_DENSE;
     return direct_kernel(choice->form, conv);
 }
 
 void tare_exact_choose(struct tare_exact_choice *choice, const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
-    if (choice->is_set && choice->lhs_dtype == lhs_dtype && choice->rhs_dtype == rhs_dtype) return;
+    const bool is_same = choice->is_set && choice->lhs_dtype == lhs_dtype && choice->rhs_dtype == rhs_dtype;
+    if (is_same && (choice->kernel != TARE_EXACT_PHASES || choice->key == phases_key + conv->pad_value)) return;
     *choice = (struct tare_exact_choice){ .lhs_dtype = lhs_dtype, .rhs_dtype = rhs_dtype };
     choice->form = form_of(conv, lhs_dtype, rhs_dtype);
     choice->kernel = kernel_of(conv, choice);
@@ -232,6 +243,7 @@ static void *packed_depthwise(const struct tare_exact *operands, const struct ta
 }
 
 static size_t direct_bytes(enum tare_exact_kernel kernel, const struct tare_conv *conv, enum tare_igemm_form form) {
+    if (kernel == TARE_EXACT_PHASES) return tare_conv_int_phases_packed_bytes(form, conv);
     if (kernel == TARE_EXACT_WINOGRAD_VNNI) return tare_winograd_vnni_packed_bytes(conv);
     return kernel == TARE_EXACT_WINOGRAD ? tare_winograd_int_packed_bytes(conv)
                                          : tare_conv_int_direct_packed_bytes(form, conv);
@@ -239,6 +251,7 @@ static size_t direct_bytes(enum tare_exact_kernel kernel, const struct tare_conv
 
 static tare_status pack_direct(void *packed, enum tare_exact_kernel kernel, const struct tare_conv *conv,
                                const void *filter, enum tare_igemm_form form) {
+    if (kernel == TARE_EXACT_PHASES) return tare_conv_int_phases_pack(packed, form, conv, filter);
     if (kernel == TARE_EXACT_WINOGRAD) return tare_winograd_int_pack(packed, conv, filter);
     if (kernel == TARE_EXACT_DIRECT) return tare_conv_int_direct_pack(packed, form, conv, filter);
     tare_winograd_vnni_pack(packed, conv, filter);

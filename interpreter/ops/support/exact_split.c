@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "interpreter/kernels/integer/conv_int_direct.h"
+#include "interpreter/kernels/integer/conv_int_phases.h"
 #include "interpreter/kernels/integer/winograd_int.h"
 #include "interpreter/kernels/integer/winograd_vnni.h"
 #include "interpreter/ops/support/split.h"
@@ -79,6 +80,8 @@ static int64_t sums_of(const struct tare_exact_choice *choice, const struct tare
         return tare_winograd_vnni_sums(conv);
     case TARE_EXACT_DEPTHWISE:
         return tare_conv_int_depthwise_sums(tare_cpu_level(), conv);
+    case TARE_EXACT_PHASES:
+        return tare_conv_int_phases_sums(conv);
     default:
         return tare_conv_int_block_sums(conv);
     }
@@ -94,6 +97,8 @@ static size_t scratch_of(const struct tare_exact_choice *choice, const struct ta
         return tare_winograd_vnni_scratch(conv);
     case TARE_EXACT_DEPTHWISE:
         return tare_conv_int_depthwise_scratch_bytes(tare_cpu_level(), conv);
+    case TARE_EXACT_PHASES:
+        return tare_conv_int_phases_scratch(choice->form, conv);
     default:
         return tare_igemm_scratch_bytes();
     }
@@ -118,6 +123,9 @@ static void run_kernel(const struct part *part, const struct tare_conv_int_sink 
         break;
     case TARE_EXACT_WINOGRAD_VNNI:
         tare_winograd_vnni_run(sink, conv, input, run->packed, part->sums, part->scratch);
+        break;
+    case TARE_EXACT_PHASES:
+        tare_conv_int_phases_at(tare_cpu_level(), sink, conv, input, form, run->packed, part->sums, part->scratch);
         break;
     case TARE_EXACT_DEPTHWISE:
         if (output)
@@ -312,7 +320,8 @@ static void measure(const struct split *s, int64_t *sums, size_t *bytes) {
 static bool needs_no_sums(const struct split *s) {
     const enum tare_exact_kernel kernel = kernel_of(s);
     if (kernel == TARE_EXACT_DENSE || kernel == TARE_EXACT_DEPTHWISE) return !s->run->consumer;
-    return s->requantize && !s->requantize->real.is_passed && tare_igemm_requantizes(tare_cpu_level());
+    return kernel != TARE_EXACT_PHASES && s->requantize && !s->requantize->real.is_passed &&
+           tare_igemm_requantizes(tare_cpu_level());
 }
 
 /* The requantization that the kernel may compute; NULL: none. */

@@ -16,6 +16,7 @@ enum tare_exact_kernel {
     TARE_EXACT_WINOGRAD,
     TARE_EXACT_WINOGRAD_VNNI,
     TARE_EXACT_DEPTHWISE,
+    TARE_EXACT_PHASES, /* tare_conv_int_phases_at */
 };
 
 /* How a convolution is computed, which follows from its geometry and the operands' dtypes. */

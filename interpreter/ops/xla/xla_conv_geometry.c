@@ -138,43 +138,60 @@ tare_status tare_xla_conv_geometry_find(const struct tare_general_conv **out, st
     return make_general(geometry, kernel, windows);
 }
 
-/* The padding of the preceding PadV2 as the convolution's own: `padding` with the amounts of the spatial dimensions in
- * `amounts`. False if batch or channels are padded, or the convolution pads as well. */
-static bool join_padding(struct tare_tensor *padding, int64_t amounts[2 * TARE_MOST_SPATIAL],
-                         struct tare_xla_conv_geometry *geometry, const struct tare_kernel *kernel) {
+/* The windows of a convolution that includes the padding of the op before it. */
+struct joined {
+    int64_t amounts[2 * TARE_MOST_SPATIAL], steps[TARE_MOST_SPATIAL];
+    struct tare_tensor padding, dilation;
+};
+
+/* The padding of the preceding op as the convolution's own. False if batch or channels are padded, or the convolution
+ * pads or dilates its input as well. */
+static bool join_padding(struct joined *joined, struct tare_xla_conv_geometry *geometry,
+                         const struct tare_kernel *kernel) {
     const struct tare_tensor *outer = kernel->consumer->paddings, *own = &kernel->inputs[3];
     const int rank = kernel->inputs[0].shape.rank, spatial = rank - 2;
     const struct tare_conv_dims *dims;
-    if (rank < 3 || rank > 5 || outer->elements != 2 * rank || own->elements != 2 * spatial) return false;
+    const int64_t each = outer->elements / rank; /* 2, or 3 with those between elements */
+    if (rank < 3 || rank > 5 || own->elements != 2 * spatial || kernel->inputs[4].elements != spatial) return false;
     if (tare_xla_conv_geometry_dims(&dims, geometry, kernel) != TARE_OK) {
         tare_error_clear(); /* the convolution reports it */
         return false;
     }
     int64_t others = 0;
-    for (int side = 0; side < 2; side++) {
-        others |= tare_tensor_get_i64(outer, 2 * dims->input_batch + side);
-        others |= tare_tensor_get_i64(outer, 2 * dims->input_feature + side);
-        for (int i = 0; i < spatial; i++) {
-            amounts[2 * i + side] = tare_tensor_get_i64(outer, 2 * dims->input_spatial[i] + side);
+    for (int64_t side = 0; side < each; side++) {
+        others |= tare_tensor_get_i64(outer, each * dims->input_batch + side);
+        others |= tare_tensor_get_i64(outer, each * dims->input_feature + side);
+    }
+    for (int i = 0; i < spatial; i++) {
+        for (int side = 0; side < 2; side++) {
+            joined->amounts[2 * i + side] = tare_tensor_get_i64(outer, each * dims->input_spatial[i] + side);
             others |= tare_tensor_get_i64(own, 2 * i + side);
-            if (amounts[2 * i + side] < 0) return false;
+            if (joined->amounts[2 * i + side] < 0) return false;
+        }
+        joined->steps[i] = tare_tensor_get_i64(&kernel->inputs[4], i);
+        if (each == 3) {
+            others |= joined->steps[i] - 1;
+            joined->steps[i] = 1 + tare_tensor_get_i64(outer, each * dims->input_spatial[i] + 2);
         }
     }
-    *padding = (struct tare_tensor){ .dtype = TARE_DT_INT64,
-                                     .shape = tare_shape_make(2, (int64_t)spatial, (int64_t)2),
-                                     .elements = 2 * spatial,
-                                     .data = amounts };
+    joined->padding = (struct tare_tensor){ .dtype = TARE_DT_INT64,
+                                            .shape = tare_shape_make(2, (int64_t)spatial, (int64_t)2),
+                                            .elements = 2 * spatial,
+                                            .data = joined->amounts };
+    joined->dilation = (struct tare_tensor){ .dtype = TARE_DT_INT64,
+                                             .shape = tare_shape_make(1, (int64_t)spatial),
+                                             .elements = spatial,
+                                             .data = joined->steps };
     return others == 0;
 }
 
 const struct tare_general_conv *tare_xla_conv_geometry_padded(struct tare_xla_conv_geometry *geometry,
                                                               const struct tare_kernel *kernel) {
-    int64_t amounts[2 * TARE_MOST_SPATIAL];
-    struct tare_tensor padding;
+    struct joined joined;
     if (!is_same_source(&geometry->of_general, kernel, &kernel->inputs[0].shape)) {
-        const struct tare_tensor *const windows[] = { &kernel->inputs[2], &padding, &kernel->inputs[4],
+        const struct tare_tensor *const windows[] = { &kernel->inputs[2], &joined.padding, &joined.dilation,
                                                       &kernel->inputs[5], &kernel->inputs[6] };
-        if (!join_padding(&padding, amounts, geometry, kernel)) return NULL;
+        if (!join_padding(&joined, geometry, kernel)) return NULL;
         if (make_general(geometry, kernel, windows) != TARE_OK) {
             tare_error_clear(); /* reported when the steps run one by one */
             return NULL;

@@ -35,8 +35,8 @@ tare_status tare_xla_conv_geometry_dims(const struct tare_conv_dims **out, struc
  * constants. It is valid until the next call. */
 tare_status tare_xla_conv_geometry_find(const struct tare_general_conv **out, struct tare_xla_conv_geometry *geometry,
                                         const struct tare_kernel *kernel);
-/* The same with the padding of the preceding PadV2, which the consumer passes; NULL: the convolution cannot include it,
- * because batch or channels are padded or it pads as well. */
+/* The same with the padding of the preceding PadV2 or XlaPad, which the consumer passes; NULL: the convolution cannot
+ * include it, because batch or channels are padded or it pads or dilates as well. */
 const struct tare_general_conv *tare_xla_conv_geometry_padded(struct tare_xla_conv_geometry *geometry,
                                                               const struct tare_kernel *kernel);
 /* The geometry of a stage of a tiled run whose input has `shape`; NULL: it cannot be tiled, or is not valid. */

@@ -455,6 +455,41 @@ static void grouping__product_of_higher_rank(void **unused) {
     compare(model, x, tare_shape_make(2, (int64_t)7, (int64_t)12), requantized(g, &layer, y, "a"));
 }
 
+/* A transposed convolution as the quantizer writes it, with the zero point between the elements: the product includes
+ * the padding unless it crops. */
+static void check_transposed(int zero_point, int32_t low) {
+    const int32_t before[] = { 0, low, 1, 0 }, behind[] = { 0, 1, 0, 0 }, between[] = { 0, 1, 1, 0 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_INT8);
+    struct tare_tensor zero = mini_scalar(TARE_DT_INT8, zero_point);
+    const struct tare_edge value = { tare_graph_add_const(g, "zero", &zero), 0 };
+    const struct layer layer = { .zero_point = -3 };
+    tare_tensor_reset(&zero);
+    struct tare_node *pad = mini_open(g, "XlaPad", "pad", 5, x, value, mini_ints(g, "before", 4, before),
+                                      mini_ints(g, "behind", 4, behind), mini_ints(g, "between", 4, between));
+    mini_ok(tare_node_set_type(pad, "T", TARE_DT_INT8));
+    mini_ok(tare_node_set_type(pad, "Tindices", TARE_DT_INT32));
+    struct tare_edge y = layers_conv(
+        g, "product", mini_done(pad),
+        constant(g, "weight", TARE_DT_INT8, tare_shape_make(4, (int64_t)3, (int64_t)3, (int64_t)12, (int64_t)20)),
+        (struct layers_window){ 1, 1, 1, 0 });
+    y = mini_node(g, "AddV2", "bias", 2, y, constant(g, "b", TARE_DT_INT32, tare_shape_make(1, (int64_t)20)));
+    y = mini_node(g, "Mul", "mul", 2, layers_cast(g, "cast", y, TARE_DT_FLOAT), mini_float(g, "scale", 0.002f));
+    y = requantized(g, &layer, y, "a");
+    const struct tare_shape shape = tare_shape_make(4, (int64_t)2, (int64_t)9, (int64_t)10, (int64_t)12);
+    if (low >= 0) assert_runs_without(model, x, shape, y, "pad");
+    compare(model, x, shape, y);
+}
+
+static void grouping__transposed_convolutions(void **unused) {
+    (void)unused;
+    check_transposed(7, 2);
+    check_transposed(0, 1);
+    check_transposed(-128, 2);
+    check_transposed(5, -1);
+}
+
 /* Broadcasting of another kind, an operand of higher rank, and one that is computed after the first step. */
 static void grouping__other_operands_run_op_by_op(void **unused) {
     (void)unused;
@@ -562,6 +597,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(grouping__bfloat16_is_rounded_after_every_op),
         cmocka_unit_test(grouping__casts_of_scales),
         cmocka_unit_test(grouping__product_of_higher_rank),
+        cmocka_unit_test(grouping__transposed_convolutions),
         cmocka_unit_test(grouping__other_operands_run_op_by_op),
         cmocka_unit_test(grouping__observers_receive_intermediate_values),
         cmocka_unit_test(grouping__identities_alone_pass_their_input_on),
