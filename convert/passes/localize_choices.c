@@ -3,7 +3,8 @@
  *
  * - A stack of which an iteration uses several entries is split: lax.scan(unroll=2).
  * - A function that is called with weights that its callers chose is inlined: the two layers of an iteration of
- *   lax.scan(unroll=2).
+ *   lax.scan(unroll=2). So is one that several callers call with entries that folding has taken from a stack, the layers
+ *   of lax.scan(unroll=True): a copy for each would have its own masks and tables.
  * - A loop that carries a part of a stack through all its iterations gets the number of the part instead, and chooses
  * from the whole stack: lax.scan in lax.scan.
  */
@@ -41,7 +42,34 @@ static bool is_chosen_weight(struct tare_edge edge) {
     return false;
 }
 
-/* The functions that a graph calls with a chosen weight. */
+/* Adds the call sites of a function in all graphs to *callers. */
+static tare_status count_callers(size_t *callers, const struct tare_graph *function) {
+    const struct tare_graph_model *model = function->model;
+    struct tare_arena arena = { 0 };
+    tare_status status = TARE_OK;
+    for (size_t g = 0; g <= model->n_functions; g++) {
+        const struct tare_graph *graph = graph_at(model, g);
+        for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++) {
+            struct tare_call_site site = { .n_callees = 0 };
+            if (!graph->nodes[i]->dead) status = tare_call_site(&site, &arena, graph->nodes[i]);
+            for (size_t c = 0; c < site.n_callees; c++)
+                *callers += site.callees[c] == function;
+        }
+    }
+    tare_arena_free(&arena);
+    return status;
+}
+
+/* Whether an edge is a weight of its own that the caller of a shared function passes. */
+static tare_status is_own_weight(bool *out, struct tare_edge edge, const struct tare_graph *callee) {
+    const struct tare_tensor *weight = tare_edge_constant(edge);
+    size_t callers = 0;
+    if (weight && tare_is_worth_copying(weight)) TARE_TRY(count_callers(&callers, callee));
+    *out = callers > 1;
+    return TARE_OK;
+}
+
+/* The functions that a graph calls with such weights. */
 struct callees {
     const struct tare_graph **list;
     size_t count;
@@ -54,7 +82,13 @@ static bool is_listed(void *arg, const struct tare_graph *callee) {
     return false;
 }
 
-static tare_status inline_calls(struct tare_arena *arena, struct tare_graph *graph, size_t *changes) {
+static tare_status is_passed_weight(bool *out, struct tare_edge edge, const struct tare_graph *callee, bool chosen) {
+    if (!chosen) return is_own_weight(out, edge, callee);
+    *out = is_chosen_weight(edge);
+    return TARE_OK;
+}
+
+static tare_status inline_calls(struct tare_arena *arena, struct tare_graph *graph, bool chosen, size_t *changes) {
     struct callees callees = { TARE_NEW_ARRAY(arena, const struct tare_graph *, graph->n_nodes + 1), 0 };
     size_t count = 0;
     if (!callees.list) return TARE_NO_MEMORY;
@@ -62,9 +96,11 @@ static tare_status inline_calls(struct tare_arena *arena, struct tare_graph *gra
         const struct tare_node *node = graph->nodes[i];
         const struct tare_graph *callee =
             !node->dead && tare_is_plain_call(node) ? tare_node_function(node, "f") : NULL;
-        for (size_t k = 0; callee && k < node->n_inputs; k++)
-            if (is_chosen_weight(node->inputs[k]) && !is_listed(&callees, callee))
-                callees.list[callees.count++] = callee;
+        for (size_t k = 0; callee && k < node->n_inputs && !is_listed(&callees, callee); k++) {
+            bool passed;
+            TARE_TRY(is_passed_weight(&passed, node->inputs[k], callee, chosen));
+            if (passed) callees.list[callees.count++] = callee;
+        }
     }
     if (callees.count) TARE_TRY(tare_function_inline_calls(&count, graph, is_listed, &callees));
     *changes += count;
@@ -101,24 +137,6 @@ static bool find_part(struct part *part, struct tare_edge edge) {
         if (tare_tensor_get_i64(shape, i - part->axes) != size) return false;
     }
     return true;
-}
-
-/* Adds the call sites of a function in all graphs to *callers. */
-static tare_status count_callers(size_t *callers, const struct tare_graph *function) {
-    const struct tare_graph_model *model = function->model;
-    struct tare_arena arena = { 0 };
-    tare_status status = TARE_OK;
-    for (size_t g = 0; g <= model->n_functions; g++) {
-        const struct tare_graph *graph = graph_at(model, g);
-        for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++) {
-            struct tare_call_site site = { .n_callees = 0 };
-            if (!graph->nodes[i]->dead) status = tare_call_site(&site, &arena, graph->nodes[i]);
-            for (size_t c = 0; c < site.n_callees; c++)
-                *callers += site.callees[c] == function;
-        }
-    }
-    tare_arena_free(&arena);
-    return status;
 }
 
 /* Whether the body chooses from the argument, carries it unchanged, and does nothing else with it. */
@@ -281,7 +299,7 @@ static tare_status run_once(struct tare_arena *arena, struct tare_graph_model *m
     for (size_t g = 0; g <= model->n_functions; g++)
         TARE_TRY(tare_split_blocks(graph_at(model, g), changes));
     for (size_t g = 0; g <= model->n_functions; g++)
-        TARE_TRY(inline_calls(arena, graph_at(model, g), changes));
+        TARE_TRY(inline_calls(arena, graph_at(model, g), true, changes));
     for (size_t g = 0; g <= model->n_functions; g++)
         TARE_TRY(enter_loops(graph_at(model, g), changes));
     return TARE_OK;
@@ -293,8 +311,11 @@ static tare_status run(struct tare_graph_model *model, size_t *changes) {
     size_t found, localized = 0;
     do {
         struct tare_arena arena = { 0 };
+        tare_status status = TARE_OK;
         found = 0;
-        tare_status status = tare_pass_localize_constants.run(model, &localized);
+        for (size_t g = 0; g <= model->n_functions && status == TARE_OK; g++)
+            status = inline_calls(&arena, graph_at(model, g), false, &found);
+        if (status == TARE_OK) status = tare_pass_localize_constants.run(model, &localized);
         if (status == TARE_OK) status = run_once(&arena, model, &found);
         tare_arena_free(&arena);
         if (status == TARE_OK && found) status = tare_pass_fold_constants.run(model, &localized);

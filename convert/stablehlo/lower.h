@@ -47,6 +47,8 @@ struct tare_edge tare_lower_in(struct tare_lowering *l, size_t i);
 void tare_lower_pair(struct tare_lowering *l, struct tare_edge *x, struct tare_edge *y);
 /* Operand i of an op that broadcasts it to the shape of `other`: before its broadcast, if it is one number. */
 struct tare_edge tare_lower_number_in(struct tare_lowering *l, size_t i, struct tare_edge other);
+/* Operand 0 of a select: what it is a broadcast of, if another operand has the shape of the result. */
+struct tare_edge tare_lower_condition_in(struct tare_lowering *l);
 /* The dtype of operand (result) i; with `dequantized` that of the real numbers. */
 int tare_lower_in_dtype(const struct tare_lowering *l, size_t i);
 int tare_lower_out_dtype(const struct tare_lowering *l, size_t i);

@@ -377,7 +377,7 @@ static void lower_compare(struct tare_lowering *l, const void *arg) {
 
 static void lower_select_op(struct tare_lowering *l, const void *arg) {
     (void)arg;
-    const struct tare_edge condition = tare_lower_in(l, 0), no = tare_lower_in(l, 2);
+    const struct tare_edge condition = tare_lower_condition_in(l), no = tare_lower_in(l, 2);
     const struct tare_edge yes = tare_lower_number_in(l, 1, no);
     tare_lower_set(l, tare_lower_select(l, condition, yes, tare_lower_number_in(l, 2, tare_lower_in(l, 1))));
 }

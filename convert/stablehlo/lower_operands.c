@@ -82,3 +82,9 @@ struct tare_edge tare_lower_number_in(struct tare_lowering *l, size_t i, struct 
     const bool is_one = l->status == TARE_OK && is_broadcast(value) && value->op->operands[0]->type->rank == 0;
     return is_one && broadcast_of(x) && !broadcast_of(other) ? *broadcast_of(x) : x;
 }
+
+struct tare_edge tare_lower_condition_in(struct tare_lowering *l) {
+    const struct tare_edge condition = tare_lower_in(l, 0), yes = tare_lower_in(l, 1), no = tare_lower_in(l, 2);
+    const struct tare_edge *of = l->status == TARE_OK ? broadcast_of(condition) : NULL;
+    return of && !(broadcast_of(yes) && broadcast_of(no)) ? *of : condition;
+}

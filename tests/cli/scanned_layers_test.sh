@@ -40,6 +40,19 @@ awk '/SQNR/ { column = / agree / ? 3 : 2 } /^static / && !/%.*%/ { sub(/ min_max
 awk 'NR == 1 { shared = $1 } NR == 2 && $1 > shared + 1 { better = 1 } END { exit !better }' decibels ||
     fail "ranges by iteration: $(cat shared scanned)"
 
+# One iteration of all layers: no copy of the function, and with it of its masks, for each.
+for form in masked masked_whole; do
+    "$tare" quantize "$modules/layers_$form.jaxexport" "$form" --method weight_only --min-elements 1 --quiet 2>err || fail "quantize: $(cat err)"
+    "$tare" inspect "$form" --ops >"$form.ops" 2>err || fail "inspect: $(cat err)"
+    awk '$2 == "PartitionedCall" { calls = $1 } END { exit calls > 1 }' "$form.ops" || fail "calls: $(cat "$form.ops")"
+done
+one=$(wc -c <masked/saved_model.pb) whole=$(wc -c <masked_whole/saved_model.pb)
+[ $((whole * 100)) -lt $((one * 115)) ] || fail "bytes: $whole (unrolled: $one)"
+# a mask for eight heads is one mask
+"$tare" export masked masked.mlirbc --quiet 2>err || fail "export: $(cat err)"
+"$tare" inspect masked.mlirbc --functions >text 2>err || fail "text: $(cat err)"
+grep -q 'constant.*tensor<1x1x16x16xi1>' text && ! grep -q 'constant.*tensor<1x8x16x16xi1>' text || fail "masks: $(grep xi1 text)"
+
 # Convolutions, whose filters are chosen from a stack.
 awk 'BEGIN { srand(4); for (i = 0; i < 16 * 288; i++) printf " %.4f", rand() - 0.3 }' >values
 "$TARE_TEST_HELPERS/op_model" array images.npy "float[16,6,6,8]$(cat values)" || fail "array"

@@ -2,7 +2,8 @@
 (tests/judges/README.md). The blocks' activations differ in size, and so do the channels of their weights. Writes
 layers_scanned.jaxexport and layers_unrolled.jaxexport beside this script, the same with two or three layers in an iteration,
 from the last entry to the first, and in two nested loops (pairs, rest, backwards, nested), and layers_convolutions.jaxexport with three convolutions
-under lax.scan."""
+under lax.scan. layers_masked.jaxexport has the blocks with a causal mask for eight heads, layers_masked_whole.jaxexport the same
+as one iteration of lax.scan."""
 import os
 
 import jax
@@ -56,6 +57,22 @@ def nested(x):
     return lax.scan(lambda x, group: (lax.scan(block, x, group)[0], None), x, groups)[0]
 
 
+def masked_block(x, layer):
+    products = jnp.repeat((x[:, :, None] * x[:, None, :])[:, None], 8, axis=1) * jnp.arange(1, 9)[:, None, None]
+    causal = jnp.where(jnp.tril(jnp.ones((WIDTH, WIDTH), bool)), products, 0)
+    return block(x + causal.mean((1, 3)) / 50, layer)
+
+
+def masked(x):
+    for i in range(LAYERS):
+        x = masked_block(x, tuple(stack[i] for stack in stacks))[0]
+    return x
+
+
+def masked_whole(x):
+    return lax.scan(masked_block, x, stacks, unroll=LAYERS)[0]
+
+
 filters = jnp.asarray(random.normal(size=(3, 3, 3, 8, 8)) / 9, jnp.float32)
 
 
@@ -65,7 +82,7 @@ def convolutions(x):
     return lax.scan(lambda y, w: (y + jax.nn.relu(convolve(y, w)), None), x, filters)[0]
 
 
-for function in (scanned, unrolled, pairs, rest, backwards, nested, convolutions):
+for function in (scanned, unrolled, pairs, rest, backwards, nested, convolutions, masked, masked_whole):
     shape = (1, 6, 6, 8) if function is convolutions else (1, WIDTH)
     exported = export.export(jax.jit(function), platforms=("cpu",))(jax.ShapeDtypeStruct(shape, jnp.float32))
     with open(os.path.join(FOLDER, f"layers_{function.__name__}.jaxexport"), "wb") as out:
