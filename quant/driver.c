@@ -269,13 +269,21 @@ static tare_status add_edge(struct tare_edge_list *list, struct tare_map *noted,
     return TARE_OK;
 }
 
-static void add_counters(struct tare_edge_list *list, const struct tare_quant_layer *layer) {
-    struct tare_quant_counter counter = { .edge = layer->input };
-    if (!layer->loop || !tare_quant_find_counter(&counter.counter, layer->loop)) return;
+static void add_counter(struct tare_edge_list *list, const struct tare_quant_layer *layer, struct tare_edge edge) {
+    struct tare_quant_counter counter = { .edge = edge };
+    if (!layer->loop || layer->refused || !tare_quant_find_counter(&counter.counter, layer->loop)) return;
     list->counters[list->n_counters++] = counter;
-    if (layer->weight) return;
-    counter.edge = layer->second;
-    list->counters[list->n_counters++] = counter;
+}
+
+/* The first counter of an edge is the one that counts: a result that another layer reads has the counter of that. */
+static void add_counters(struct tare_edge_list *list, const struct tare_quant_work *work) {
+    for (size_t i = 0; i < work->n_layers; i++) {
+        const struct tare_quant_layer *layer = &work->layers[i];
+        add_counter(list, layer, layer->input);
+        if (!layer->weight) add_counter(list, layer, layer->second);
+    }
+    for (size_t i = 0; i < work->n_layers; i++)
+        if (work->layers[i].weight) add_counter(list, &work->layers[i], work->layers[i].output);
 }
 
 tare_status tare_quant_observed_edges(struct tare_edge_list *out, struct tare_arena *arena,
@@ -302,8 +310,8 @@ tare_status tare_quant_observed_edges(struct tare_edge_list *out, struct tare_ar
         TARE_CHECK(add_edge(out, &noted, arena, layer->input));
         if (!layer->weight) TARE_CHECK(add_edge(out, &noted, arena, layer->second));
         TARE_CHECK(add_edge(out, &noted, arena, layer->output));
-        add_counters(out, layer);
     }
+    add_counters(out, &work);
 done:
     tare_map_free(&noted);
     tare_quant_release_layers(work.layers, work.n_layers);

@@ -318,7 +318,8 @@ static void counters_of_loops__are_observed(void **state) {
     (void)state;
     open_fixture(&f, by_iteration);
     mini_ok(tare_quant_observed_edges(&list, &f.arena, f.model));
-    assert_int_equal(list.n_counters, 1);
+    assert_int_equal(list.n_counters, 2); /* of the activation and of the result */
+    assert_string_equal(list.counters[1].edge.node->name, "product");
     assert_int_equal(list.counters[0].counter.count, COUNT);
     assert_int_equal(list.counters[0].counter.n_terms, 1);
     assert_string_equal(list.counters[0].counter.terms[0].arg->name, "i");

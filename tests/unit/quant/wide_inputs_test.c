@@ -100,6 +100,45 @@ static void channels_that_a_pass_divides_too_little__have_16_bits(void **state) 
     if (!(wide.loss < kept.loss)) fail_msg("loss %.3g with 16 bits, %.3g with 8", wide.loss, kept.loss);
 }
 
+static int bits_of(const struct quantized_model *m, const char *layer) {
+    for (size_t i = 0; i < m->report.count; i++)
+        if (strcmp(m->report.outcomes[i].node, layer) == 0)
+            return m->report.outcomes[i].setting.activation_bits == 16 ? 16 : 8;
+    fail_msg("no layer %s", layer);
+    return 0;
+}
+
+/* Blocks of one form: what one layer needs, the others get, as they would under a loop. Not those of other sizes, or of
+ * another kind of activation. */
+static void repeated_layers__have_the_same_bits(void **state) {
+    const struct tare_quant_plan options = { .setting.method = &tare_method_static };
+    struct quantized_model m;
+    (void)state;
+    quantized_model_begin(&m, ROWS, IN, 0.5, 3);
+    struct tare_edge even = mini_node(m.graph, "MatMul", "first", 2, m.in,
+                                      quantized_model_weight(&m, "w0", IN, IN, 1, 0.5, 4)); /* alike in all channels */
+    struct tare_edge x = mini_node(m.graph, "Relu", "relu", 1, even), in = mini_node(m.graph, "Relu", "of_in", 1, m.in);
+    const struct tare_edge needs =
+        mini_node(m.graph, "MatMul", "needs", 2, in, quantized_model_weight(&m, "w1", IN, SCORES, 1, 0.5, 5));
+    const struct tare_edge alike =
+        mini_node(m.graph, "MatMul", "alike", 2, x, quantized_model_weight(&m, "w2", IN, SCORES, 1, 1, 6));
+    const struct tare_edge wider =
+        mini_node(m.graph, "MatMul", "wider", 2, x, quantized_model_weight(&m, "w3", IN, 2 * SCORES, 1, 1, 7));
+    const struct tare_edge bounded =
+        mini_node(m.graph, "MatMul", "bounded", 2, mini_node(m.graph, "Tanh", "tanh", 1, even),
+                  quantized_model_weight(&m, "w4", IN, SCORES, 1, 1, 8));
+    const struct tare_edge sum =
+        mini_node(m.graph, "AddV2", "sum", 2, mini_node(m.graph, "AddV2", "two", 2, needs, alike), bounded);
+    quantized_model_return(&m, mini_node(m.graph, "ConcatV2", "all", 3, sum, wider, mini_int(m.graph, "axis", 1)));
+    add_signature(&m);
+    quantized_model_quantize(&m, &options, "");
+    assert_int_equal(bits_of(&m, "needs"), 16);
+    assert_int_equal(bits_of(&m, "alike"), 16);
+    assert_int_equal(bits_of(&m, "wider"), 8);
+    assert_int_equal(bits_of(&m, "bounded"), 8);
+    quantized_model_end(&m);
+}
+
 static void bits_on_request__stay(void **state) {
     (void)state;
     assert_int_equal(quantize(0.5, SCORES, NULL, 8).bits, 8);
@@ -219,6 +258,7 @@ int main(void) {
         cmocka_unit_test(a_layer_for_which_16_bits_are_too_few__has_a_warning),
         cmocka_unit_test(channels_that_a_pass_makes_alike__need_8_bits),
         cmocka_unit_test(channels_that_a_pass_divides_too_little__have_16_bits),
+        cmocka_unit_test(repeated_layers__have_the_same_bits),
         cmocka_unit_test(bits_on_request__stay),
         cmocka_unit_test(a_number__tolerates_less_noise_than_scores),
         cmocka_unit_test(products_in_batches__have_the_noise_of_one),
