@@ -90,7 +90,7 @@ static tare_status check_outputs(const struct quantize_options *options) {
 /* On standard error: what was found by measuring, also after a failure, and the result for each op. */
 static void print_result(const struct quantize_options *options, const struct tare_quantized *quantized,
                          tare_status status) {
-    const struct tare_log log = tare_command_log(true);
+    const struct tare_log log = tare_command_log(options->quiet);
     struct tare_strbuf text = { 0 };
     tare_workflow_quantize_tables(&text, quantized);
     if (!options->quiet) tare_strbuf_print(&text, stderr);

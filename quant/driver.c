@@ -234,6 +234,7 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     TARE_CHECK(tare_quant_check_variables(&work, bindings));
     TARE_CHECK(run_passes(&work));
     TARE_CHECK(add_outcomes(&work));
+    TARE_CHECK(tare_quant_note_integers(&work));
     if (plan->warns) TARE_CHECK(tare_quant_warn_of_ranges(&work));
     if (plan->warns) TARE_CHECK(tare_quant_warn_of_noisy_inputs(&work));
     for (size_t i = 0; i < work.n_layers; i++)

@@ -45,8 +45,9 @@ static tare_status squares_by_entry(double *out, int64_t entries, const struct t
 static tare_status find_squares(double *out, int64_t entries, const struct tare_quant_work *work,
                                 struct tare_quant_layer *layer) {
     if (layer->input_scale || entries > 1) return squares_by_entry(out, entries, layer);
+    struct tare_quant_weight_store *store = layer->held && !layer->variable ? NULL : work->plan->weights;
     if (layer->weight_squares == 0)
-        TARE_TRY(tare_quant_weight_store_squares(&layer->weight_squares, work->plan->weights, layer->weight));
+        TARE_TRY(tare_quant_weight_store_squares(&layer->weight_squares, store, layer->weight));
     *out = layer->weight_squares;
     return TARE_OK;
 }

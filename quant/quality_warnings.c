@@ -200,3 +200,31 @@ tare_status tare_quant_warn_of_weights(struct tare_quant_work *work) {
     }
     return TARE_OK;
 }
+
+/* ---- products of integers ---- */
+
+/* A product of integers that the model has itself, as qwix and AQT write them. */
+static bool multiplies_integers(const struct tare_node *node) {
+    static const char *const products[] = { "XlaDot", "XlaDotV2", "XlaConv", "XlaConvV2", NULL };
+    static const int narrow[] = { TARE_DT_INT8, TARE_DT_UINT8, TARE_DT_INT4, TARE_DT_UINT4 };
+    bool are[2] = { false, false };
+    if (node->dead || !tare_op_is_one_of(node->op, products)) return false;
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < sizeof narrow / sizeof *narrow; k++)
+            are[i] |= tare_edge_dtype(node->inputs[i]) == narrow[k];
+    return are[0] && are[1];
+}
+
+tare_status tare_quant_note_integers(struct tare_quant_work *work) {
+    const struct tare_graph_model *model = work->model;
+    size_t count = 0;
+    for (size_t g = 0; g <= model->n_functions; g++) {
+        const struct tare_graph *graph = g ? model->functions[g - 1] : model->main;
+        for (size_t i = 0; i < graph->n_nodes; i++)
+            count += multiplies_integers(graph->nodes[i]);
+    }
+    work->report->integer_products = count;
+    if (!count) return TARE_OK;
+    return tare_quant_add_note(work->report, work->arena,
+                               "%zu products of the model multiply integers already: they stay as they are", count);
+}

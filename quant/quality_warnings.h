@@ -12,5 +12,7 @@
 tare_status tare_quant_warn_of_ranges(struct tare_quant_work *work);
 /* After the rewrites: adds a warning for every layer whose weight is poor (quant/advice.h). */
 tare_status tare_quant_warn_of_weights(struct tare_quant_work *work);
+/* Before the rewrites: counts the products of integers that the model has itself, and adds a note if there are any. */
+tare_status tare_quant_note_integers(struct tare_quant_work *work);
 
 #endif

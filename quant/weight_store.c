@@ -22,7 +22,7 @@ struct tare_stored_weight {
 };
 
 static bool is_storable(const struct tare_quant_weight_store *store, const struct tare_quant_layer *layer) {
-    return store && layer->weight && !layer->variable && !layer->own_integers && !layer->changed;
+    return store && layer->weight && !layer->held && !layer->own_integers && !layer->changed;
 }
 
 static struct weight_key key_of(const struct tare_quant_layer *layer) {

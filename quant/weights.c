@@ -70,29 +70,38 @@ static struct group group_of(const struct tare_quantized_weight *weight, const f
                            first + height > rows ? rows - first : height, columns };
 }
 
-/* All values are multiples of `scale`, but for the rounding of float32, and enough of them are not 0 for this not to be
- * chance: a channel of a depthwise filter has 9 values. Four are so by chance once in 10^8 channels (127 scales, 2048
- * distinguishable positions between two steps, the largest value always fits), and lose nothing then. */
-static bool is_on_grid(const struct group *group, double scale) {
+/* Whether a value in steps is a code, but for the rounding of float32 in the value and in the scale. */
+static bool is_code(double steps, const struct tare_float8 *float8) {
+    const double tolerance = 1.0 / 4096, relative = 0x1p-21;
+    if (!float8) return fabs(steps - nearbyint(steps)) <= tolerance;
+    const double code = (double)tare_float8_decode(float8, tare_float8_saturate(float8, steps));
+    return fabs(steps - code) <= relative * fabs(steps);
+}
+
+/* All values are codes times `scale`, and enough of them are not 0 for this not to be chance: a channel of a depthwise
+ * filter has 9 values. Four are so by chance once in 10^8 channels (127 scales, 2048 distinguishable positions between
+ * two steps, the largest value always fits), and lose nothing then. */
+static bool is_on_grid(const struct group *group, double scale, const struct tare_float8 *float8) {
     enum { LEAST_VALUES = 4 };
-    const double tolerance = 1.0 / 4096;
     int64_t nonzero = 0;
     for (int64_t i = 0; i < group->count; i++) {
-        const double code = (double)group->values[i * group->step] / scale;
-        if (fabs(code - nearbyint(code)) > tolerance) return false;
-        nonzero += code != 0;
+        const float value = group->values[i * group->step];
+        if (!is_code((double)value / scale, float8)) return false;
+        nonzero += value != 0;
     }
     return nonzero >= LEAST_VALUES;
 }
 
-/* Quantization-aware training leaves weights that FakeQuant has rounded. Where the largest one of a channel is not at
- * the end of FakeQuant's range, a scale by the extremes would round all of them again: the scale is then that of the
- * grid. `scale` is the one by the extremes, whose code is qmax. */
-static double keep_grid(const struct group *group, double scale, int qmax) {
-    if (scale <= 0 || is_on_grid(group, scale)) return scale;
-    for (int largest = qmax - 1; largest > 0; largest--) {
-        const double candidate = scale * qmax / largest;
-        if (is_on_grid(group, candidate)) return candidate;
+/* Quantization-aware training leaves weights that FakeQuant has rounded, and a model may have its weights in float8
+ * times scales. Where the largest one of a channel is not at the end of the range, a scale by the extremes would round
+ * all of them again: the scale is then that of the grid. `scale` is the one by the extremes, whose code is qmax. The
+ * codes of float8 are those of one octave; others are their powers of two. */
+static double keep_grid(const struct group *group, double scale, int qmax, const struct tare_float8 *float8) {
+    const int most = float8 ? float8->most : qmax, least = float8 ? most - (1 << float8->fraction) : 0;
+    if (scale <= 0) return scale;
+    for (int largest = most; largest > least; largest--) {
+        const double candidate = scale * qmax / (float8 ? tare_float8_level(float8, largest) : largest);
+        if (is_on_grid(group, candidate, float8)) return candidate;
     }
     return scale;
 }
@@ -168,8 +177,8 @@ tare_status tare_weight_find_scales(struct tare_quantized_weight *out, struct ta
         struct tare_qparams params;
         TARE_TRY(tare_qparams_from_range(&params, extremes[i].low, extremes[i].high, scheme));
         const struct group group = group_of(out, TARE_CONST_DATA(float, weight), i);
-        out->scales[i] = scheme->symmetric && scheme->narrow && !scheme->format
-                             ? keep_grid(&group, params.scale, params.qmax)
+        out->scales[i] = scheme->symmetric && scheme->narrow
+                             ? keep_grid(&group, params.scale, params.qmax, tare_number_format_float8(scheme->format))
                              : params.scale;
     }
     return choose_block_scales(out, arena, TARE_CONST_DATA(float, weight), scheme);

@@ -403,6 +403,11 @@ static tare_status main_reason(struct reason *out, const struct tare_quant_repor
 tare_status tare_workflow_quantize_check(const struct tare_quant_report *report) {
     struct reason reason = { .text = "unknown" };
     if (report->quantized) return TARE_OK;
+    if (!report->count && report->integer_products)
+        return TARE_FAIL(
+            TARE_UNSUPPORTED,
+            "nothing was quantized: the model has no quantizable op (%zu products multiply integers already)",
+            report->integer_products);
     if (!report->count) return TARE_FAIL(TARE_UNSUPPORTED, "nothing was quantized: the model has no quantizable op");
     TARE_TRY(main_reason(&reason, report));
     return TARE_FAIL(TARE_UNSUPPORTED, "none of %zu quantizable ops was quantized; reason for %zu of them: %s",

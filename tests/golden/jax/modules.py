@@ -37,6 +37,22 @@ def in_bfloat16(x):
     return (jax.nn.relu(x.astype(jnp.bfloat16) @ weights) @ weights.T).astype(jnp.float32)
 
 
+def float8_weights(x):
+    """Weights in float8 times scales, none of which has its largest code."""
+    first = (jnp.arange(96).reshape(12, 8) % 23 - 11).astype(jnp.float8_e4m3fn)
+    second = (jnp.arange(24).reshape(8, 3) % 5 - 2).astype(jnp.float8_e4m3fn)
+    y = jax.nn.relu(jnp.tile(x, 4) @ (first.astype(jnp.float32) * (jnp.arange(1, 9) * 0.375)))
+    return (y @ second.astype(jnp.float32)) * 0.25
+
+
+def integer_products(x):
+    """A product of integers, as qwix writes them."""
+    step = jnp.abs(x).max() / 127
+    weights = (jnp.arange(9).reshape(3, 3) * 7 % 11 - 5).astype(jnp.int8)
+    codes = jnp.round(x / step).astype(jnp.int8)
+    return lax.dot(codes, weights, preferred_element_type=jnp.int32).astype(jnp.float32) * step
+
+
 def loop_over_rows(x):
     """For vectors of any size: each step takes a slice with a start and sizes that are computed."""
     rows = jnp.stack([x, 2 * x, 3 * x])
@@ -140,7 +156,7 @@ def of_a_tree(weights, batch):
 
 
 OPEN = (loop_over_rows, matrix_of_any_size, calls_of_any_batch)
-for function in (narrow_constants, in_bfloat16, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
+for function in (narrow_constants, in_bfloat16, float8_weights, integer_products, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
     shape = export.symbolic_shape("n") if function in OPEN else (3,)
     platforms = ("tpu",) if function is ops_of_xla else ("cpu", "tpu")  # on a CPU JAX calls LAPACK
     allowed = [export.DisabledSafetyCheck.custom_call("kernel_of_somebody")]

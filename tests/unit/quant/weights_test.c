@@ -94,6 +94,34 @@ static void weight__on_a_grid_keeps_it(void **state) {
     tare_arena_free(&arena);
 }
 
+/* float8-kept-grid: numbers of the format times a scale keep their codes, or codes of powers of two of them. */
+static void weight__on_a_float8_grid_keeps_it(void **state) {
+    enum { ROWS = 9 };
+    static const double numbers[2][ROWS] = { { 3, 0, -240, 144, 0, 52, -1.125, 44, 0.015625 },
+                                             { 0.875, -1.25, 0, 3.5, -7, 0.4375, 1, -14, 10 } };
+    static const double power[2] = { 1, 32 }; /* 480 is beyond the largest number, 448 */
+    const struct tare_qscheme scheme = { .bits = 8, .symmetric = true, .narrow = true, .format = TARE_FORMAT_E4M3 };
+    const struct tare_shape shape = tare_shape_make(2, (int64_t)ROWS, (int64_t)1);
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        struct tare_arena arena = { 0 };
+        struct tare_quantized_weight q;
+        struct tare_tensor weight;
+        assert_int_equal(tare_tensor_new(&weight, TARE_DT_FLOAT, &shape), TARE_OK);
+        for (int r = 0; r < ROWS; r++)
+            TARE_DATA(float, &weight)[r] = (float)(numbers[k][r] * 0.3);
+        assert_int_equal(
+            tare_quantize_weight(&q, &arena, &weight, &(struct tare_weight_layout){ 1, ROWS, 1, 0, false }, &scheme),
+            TARE_OK);
+        assert_true(fabs(q.scales[0] / (0.3 / power[k]) - 1) < 1e-6);
+        for (int r = 0; r < ROWS; r++)
+            assert_true(tare_weight_code(&q, r) == numbers[k][r] * power[k]);
+        tare_tensor_reset(&q.values);
+        tare_tensor_reset(&weight);
+        tare_arena_free(&arena);
+    }
+}
+
 /* A channel of a depthwise filter has 9 values, and some of them are 0. */
 static void weight__few_values_on_a_grid_keep_it(void **state) {
     enum { ROWS = 9 };
@@ -181,6 +209,7 @@ int main(void) {
         cmocka_unit_test(weight__each_channel_has_its_own_scale),
         cmocka_unit_test(weight__single_channel_equals_per_tensor),
         cmocka_unit_test(weight__on_a_grid_keeps_it),
+        cmocka_unit_test(weight__on_a_float8_grid_keeps_it),
         cmocka_unit_test(weight__few_values_on_a_grid_keep_it),
         cmocka_unit_test(smaller_blocks__never_have_a_larger_squared_error),
         cmocka_unit_test(weight__nan_is_an_error),

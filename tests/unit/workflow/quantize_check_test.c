@@ -24,6 +24,8 @@ static void quantize_check__of_a_model_without_quantizable_ops(void **state) {
     struct tare_quant_report report = { 0 };
     (void)state;
     mini_fails(tare_workflow_quantize_check(&report), "the model has no quantizable op");
+    report.integer_products = 2;
+    mini_fails(tare_workflow_quantize_check(&report), "(2 products multiply integers already)");
     report = (struct tare_quant_report){ .outcomes = without_reason, .count = 1 };
     mini_fails(tare_workflow_quantize_check(&report), "reason for 0 of them: unknown");
 }

@@ -1,0 +1,11 @@
+/* Weights that a model has in float8, converts and multiplies by scales before a product. */
+#ifndef TARE_QUANT_WIDENED_WEIGHT_H
+#define TARE_QUANT_WIDENED_WEIGHT_H
+
+#include "graph/graph.h"
+
+/* Sets *out (zeroed) to the values of an edge that constants alone determine, float8 ones among them, which folding
+ * leaves as they are: as floats they would be four times as large. It stays zeroed where the edge is something else. */
+tare_status tare_quant_widened_weight(struct tare_tensor *out, struct tare_edge edge) TARE_WARN_UNUSED;
+
+#endif
