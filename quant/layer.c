@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "graph/op.h"
 #include "quant/emit.h"
-#include "quant/layer_weight.h"
+#include "quant/layers/weight.h"
 #include "quant/selection/entries.h"
 #include "base/tensor/number.h"
 

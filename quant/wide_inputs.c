@@ -1,8 +1,8 @@
 /* Activations of 16 bits where 8 bits are too few.
  *
- * The noise that rounding adds to the output of a layer is that of quant/output_noise.h. It is low where the channels
- * of an activation have different scales and large weights belong to the small channels (tables of numbers, sensor
- * data, the concatenated input and state of a recurrent cell). Other layers have 35 to 45 dB.
+ * The noise that rounding adds to the output of a layer is that of quant/layers/output_noise.h. It is low where the
+ * channels of an activation have different scales and large weights belong to the small channels (tables of numbers,
+ * sensor data, the concatenated input and state of a recurrent cell). Other layers have 35 to 45 dB.
  *
  * How much noise a model tolerates depends on its output. A class changes only if two scores are close; an error of a
  * predicted number adds to that of the model itself. The limit is therefore higher if the model predicts a number.
@@ -20,7 +20,7 @@
 #include "base/arena.h"
 #include "graph/calls.h"
 #include "quant/advice.h"
-#include "quant/output_noise.h"
+#include "quant/layers/output_noise.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,6 +8,7 @@
 #include "base/tensor/float8.h"
 #include "calib/hash.h"
 #include "interpreter/inference/evaluate.h"
+#include "interpreter/ops/xla/combiner.h"
 
 #include <string.h>
 
@@ -116,8 +117,8 @@ bool tare_widens_float8(const struct tare_node *node) {
 
 /* Users of constants skip Identity nodes; nodes with control inputs depend on other nodes. */
 static bool is_candidate(const struct tare_node *node) {
-    return node->n_inputs && !node->n_controls && tare_node_is_pure(node) && strcmp(node->op, "Identity") != 0 &&
-           !tare_widens_float8(node);
+    return node->n_inputs && !node->n_controls && (tare_node_is_pure(node) || tare_combiner_is_direct(node)) &&
+           strcmp(node->op, "Identity") != 0 && !tare_widens_float8(node);
 }
 
 static tare_status fold_graph(struct tare_graph *graph, size_t *changes) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Models from JAX that are quantized already (tests/golden/jax/modules.py): weights in float8 times scales keep their codes in
-# float8, and products of integers stay as they are.
+# float8, weights that the module itself rounds their integers, and products of integers stay as they are.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 modules=$source_dir/tests/golden/jax
@@ -24,6 +24,14 @@ for format in "static --data x.tfrecord" "static --data x.tfrecord --format fp8_
     grep -q '^2 of 2 quantizable ops quantized' table || fail "layers by $format: $(cat table)"
     "$tare" validate q >out 2>err || fail "validate $format: $(cat out err)"
 done
+
+# Folding computes the scales and the rounding: the weight is on the grid.
+"$tare" quantize "$modules/trained_weights.jaxexport" rounded --method weight_only --min-elements 1 --json >table 2>err || fail "quantize: $(cat err)"
+python3 - <<'PY' || fail "trained weights: $(cat table)"
+import json
+(layer,) = json.load(open("table"))["layers"]
+assert layer["weight_sqnr_db"] > 120, layer
+PY
 
 expect 1 "the model has no quantizable op (1 products multiply integers already)" \
     "$tare" quantize "$modules/integer_products.jaxexport" q --method weight_only --min-elements 1 --overwrite --quiet

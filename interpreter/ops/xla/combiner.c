@@ -12,13 +12,32 @@
 
 /* ---- recognition of common functions ---- */
 
-/* Follows identities back to a function argument and returns its index; -1: not an argument. */
-static int argument_of(const struct tare_graph *function, struct tare_edge edge) {
+/* Skips identities. */
+static struct tare_edge origin_of(struct tare_edge edge) {
     while (edge.node && strcmp(edge.node->op, "Identity") == 0)
         edge = edge.node->inputs[0];
+    return edge;
+}
+
+/* Follows identities back to a function argument and returns its index; -1: not an argument. */
+static int argument_of(const struct tare_graph *function, struct tare_edge edge) {
+    edge = origin_of(edge);
     for (size_t i = 0; edge.node && i < function->n_args; i++)
         if (function->args[i] == edge.node) return (int)i;
     return -1;
+}
+
+/* The extreme in what modules of StableHLO become, where NaN in either argument is the result: an op that keeps NaN of
+ * the first one, and a selection of the second one where that is NaN. The edge itself: it is something else. */
+static struct tare_edge extreme_of(const struct tare_graph *function, struct tare_edge edge) {
+    static const char *const extremes[] = { "Maximum", "Minimum", NULL };
+    const struct tare_node *select = edge.node;
+    if (!tare_node_is(select, "SelectV2")) return edge;
+    const struct tare_edge is_nan = origin_of(select->inputs[0]), extreme = origin_of(select->inputs[2]);
+    const bool takes_second = tare_node_is(is_nan.node, "IsNan") &&
+                              argument_of(function, is_nan.node->inputs[0]) == 1 &&
+                              argument_of(function, select->inputs[1]) == 1;
+    return takes_second && extreme.node && tare_op_is_one_of(extreme.node->op, extremes) ? extreme : edge;
 }
 
 static enum tare_combining kind_of(const struct tare_graph *function) {
@@ -33,8 +52,7 @@ static enum tare_combining kind_of(const struct tare_graph *function) {
     if (function->n_args != 2 || function->n_returns != 1) return TARE_COMBINE_CALL;
     const int whole = argument_of(function, result);
     if (whole >= 0) return whole == 0 ? TARE_COMBINE_FIRST : TARE_COMBINE_SECOND;
-    while (result.node && strcmp(result.node->op, "Identity") == 0)
-        result = result.node->inputs[0];
+    result = extreme_of(function, origin_of(result));
     if (!result.node || result.node->n_inputs != 2) return TARE_COMBINE_CALL;
     const int left = argument_of(function, result.node->inputs[0]),
               right = argument_of(function, result.node->inputs[1]);
@@ -55,6 +73,13 @@ tare_status tare_combiner_open(struct tare_combiner *out, struct tare_kernel *ke
     out->kind = kind_of(out->function);
     out->scalars = TARE_NEW_ARRAY(kernel->scratch, struct tare_tensor, 3 * count);
     return out->scalars ? TARE_OK : TARE_NO_MEMORY;
+}
+
+bool tare_combiner_is_direct(const struct tare_node *node) {
+    static const char *const reductions[] = { "XlaReduce", "XlaVariadicReduce", "XlaVariadicReduceV2", NULL };
+    const struct tare_graph *function =
+        tare_op_is_one_of(node->op, reductions) ? tare_node_function(node, "reducer") : NULL;
+    return function && function->n_returns == 1 && kind_of(function) != TARE_COMBINE_CALL;
 }
 
 /* ---- calls ---- */

@@ -28,6 +28,8 @@ struct tare_combiner {
 /* Loads the function of attribute `attr`, which must have 2 * count arguments and `results` results. */
 tare_status tare_combiner_open(struct tare_combiner *out, struct tare_kernel *kernel, const char *attr, size_t count,
                                size_t results);
+/* Whether a node reduces by a function that is computed directly: without calls, it can be folded. */
+bool tare_combiner_is_direct(const struct tare_node *node);
 /* to[k][at] = f(to[0][at], to[1][at] …, from[0][p], from[1][p] …)[k] for every p of places[0 … n-1] in order. Sums
  * and products of floating-point numbers accumulate in double and are rounded once. */
 tare_status tare_combiner_fold(const struct tare_combiner *combiner, struct tare_tensor *to, int64_t at,

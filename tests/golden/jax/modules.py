@@ -53,6 +53,21 @@ def integer_products(x):
     return lax.dot(codes, weights, preferred_element_type=jnp.int32).astype(jnp.float32) * step
 
 
+def trained_weights(x):
+    """Weights as quantization-aware training leaves them in a module: rounded there, by their largest values."""
+    weights = jnp.sin(jnp.arange(192, dtype=jnp.float32)).reshape(12, 16)
+    step = jnp.abs(weights).max(0) / 127
+    rounded = weights + lax.stop_gradient(jnp.clip(jnp.round(weights / step), -127, 127) * step - weights)
+    return jnp.floor((jnp.tile(x, 4) @ rounded)[:3] * 16)
+
+
+def extremes(x):
+    """Of rows with NaN in the first, in the second or in none."""
+    rows = jnp.stack([x.at[0].set(jnp.nan), x.at[1].set(jnp.nan) * 2, x[::-1]])
+    results = jnp.concatenate([rows.max(0), rows.min(0), rows.min(1), jnp.abs(rows[2:]).max(keepdims=True)[0]])
+    return jnp.where(jnp.isnan(results), -1, results)
+
+
 def loop_over_rows(x):
     """For vectors of any size: each step takes a slice with a start and sizes that are computed."""
     rows = jnp.stack([x, 2 * x, 3 * x])
@@ -156,7 +171,7 @@ def of_a_tree(weights, batch):
 
 
 OPEN = (loop_over_rows, matrix_of_any_size, calls_of_any_batch)
-for function in (narrow_constants, in_bfloat16, float8_weights, integer_products, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
+for function in (narrow_constants, in_bfloat16, float8_weights, integer_products, trained_weights, extremes, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
     shape = export.symbolic_shape("n") if function in OPEN else (3,)
     platforms = ("tpu",) if function is ops_of_xla else ("cpu", "tpu")  # on a CPU JAX calls LAPACK
     allowed = [export.DisabledSafetyCheck.custom_call("kernel_of_somebody")]

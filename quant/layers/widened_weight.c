@@ -1,4 +1,4 @@
-#include "quant/widened_weight.h"
+#include "quant/layers/widened_weight.h"
 #include "base/alloc.h"
 #include "base/tensor/float8.h"
 #include "interpreter/inference/evaluate.h"

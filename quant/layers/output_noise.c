@@ -6,7 +6,7 @@
  * is compared with the variance of the output over the samples, not with its mean square: a mean carries no
  * information. Where a pass has divided the channels of the activation, s is the step of the divided one, and W the
  * weights multiplied accordingly: an error of channel c is input_scale[c] times as large in the layer's own output. */
-#include "quant/output_noise.h"
+#include "quant/layers/output_noise.h"
 #include "calib/statistics.h"
 #include "quant/fake_quant.h"
 #include "quant/product.h"

@@ -1,7 +1,7 @@
 /* The weight of a layer: a constant, a variable that nothing assigns, an entry of a stack of them, or float8 constants
  * that the model converts. */
-#ifndef TARE_QUANT_LAYER_WEIGHT_H
-#define TARE_QUANT_LAYER_WEIGHT_H
+#ifndef TARE_QUANT_LAYERS_WEIGHT_H
+#define TARE_QUANT_LAYERS_WEIGHT_H
 
 #include "quant/layer.h"
 

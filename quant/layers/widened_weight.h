@@ -1,6 +1,6 @@
 /* Weights that a model has in float8, converts and multiplies by scales before a product. */
-#ifndef TARE_QUANT_WIDENED_WEIGHT_H
-#define TARE_QUANT_WIDENED_WEIGHT_H
+#ifndef TARE_QUANT_LAYERS_WIDENED_WEIGHT_H
+#define TARE_QUANT_LAYERS_WIDENED_WEIGHT_H
 
 #include "graph/graph.h"
 

@@ -1,6 +1,6 @@
 /* How much noise the rounding of its activation adds to the output of a static layer. */
-#ifndef TARE_QUANT_OUTPUT_NOISE_H
-#define TARE_QUANT_OUTPUT_NOISE_H
+#ifndef TARE_QUANT_LAYERS_OUTPUT_NOISE_H
+#define TARE_QUANT_LAYERS_OUTPUT_NOISE_H
 
 #include "quant/layer.h"
 

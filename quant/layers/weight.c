@@ -1,7 +1,7 @@
-#include "quant/layer_weight.h"
+#include "quant/layers/weight.h"
 #include "base/alloc.h"
 #include "graph/op.h"
-#include "quant/widened_weight.h"
+#include "quant/layers/widened_weight.h"
 
 #include <string.h>
 
