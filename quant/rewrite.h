@@ -55,7 +55,7 @@ struct tare_quant_report {
     struct tare_quant_outcome *outcomes; /* arena memory */
     size_t count;
     size_t quantized;
-    size_t integer_products; /* of the model itself */
+    size_t integer_products;   /* of the model itself */
     const char **unused_rules; /* "recipe.txt:3": rules that matched no layer */
     size_t n_unused_rules;
     const char **warnings; /* with plan.warns: layers with avoidable loss and the option that helps; a slower model */

@@ -3,8 +3,8 @@
  *
  * - A stack of which an iteration uses several entries is split: lax.scan(unroll=2).
  * - A function that is called with weights that its callers chose is inlined: the two layers of an iteration of
- *   lax.scan(unroll=2). So is one that several callers call with entries that folding has taken from a stack, the layers
- *   of lax.scan(unroll=True): a copy for each would have its own masks and tables.
+ *   lax.scan(unroll=2). So is one that several callers call with entries that folding has taken from a stack, the
+ * layers of lax.scan(unroll=True): a copy for each would have its own masks and tables.
  * - A loop that carries a part of a stack through all its iterations gets the number of the part instead, and chooses
  * from the whole stack: lax.scan in lax.scan.
  */
