@@ -4,6 +4,7 @@
 #include "convert/stablehlo/print.h"
 #include "convert/stablehlo/summary.h"
 #include "eval/report/json_text.h"
+#include "graph/calls.h"
 
 #include <string.h>
 
@@ -204,15 +205,26 @@ static tare_status print_call_module(const struct tare_node *node, bool text) {
     return status;
 }
 
-static tare_status print_graph_modules(const struct tare_graph *graph, bool text) {
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        if (strcmp(graph->nodes[i]->op, "XlaCallModule") == 0) TARE_TRY(print_call_module(graph->nodes[i], text));
+/* Adds the modules of a graph to *count, and prints them if they are `live`. */
+static tare_status print_graph_modules(size_t *count, const struct tare_graph *graph, bool live, bool text) {
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        if (strcmp(graph->nodes[i]->op, "XlaCallModule") != 0) continue;
+        ++*count;
+        if (live) TARE_TRY(print_call_module(graph->nodes[i], text));
+    }
     return TARE_OK;
 }
 
 tare_status tare_inspect_call_modules(const struct tare_graph_model *model, bool text) {
-    TARE_TRY(print_graph_modules(model->main, text));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(print_graph_modules(model->functions[i], text));
-    return TARE_OK;
+    struct tare_arena arena = { 0 };
+    size_t shown = 0, others = 0;
+    bool *live;
+    tare_status status = tare_model_reachable_functions(&live, &arena, model, true);
+    if (status == TARE_OK) status = print_graph_modules(&shown, model->main, true, text);
+    for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++)
+        status = print_graph_modules(live[i] ? &shown : &others, model->functions[i], live[i], text);
+    if (status == TARE_OK && others)
+        printf("\nmodules of functions that nothing calls, such as gradients: %zu\n", others);
+    tare_arena_free(&arena);
+    return status;
 }

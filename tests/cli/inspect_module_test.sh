@@ -37,6 +37,10 @@ END
 ) || fail "arguments: $(cat "$work/out")"
 "$tare" inspect "$source_dir/tests/golden/jax/of_a_tree.jaxexport" --json | tr -d ' \n' |
     grep -qF '"arguments":["args[0]['"'dense'"']['"'kernel'"']","args[1]['"'x'"']"],"dropped_arguments":[' || fail "arguments in JSON"
+# Of a function and its gradient, the function.
+"$tare" inspect "$source_dir/tests/golden/saved_models/jax_gradient" >"$work/out" 2>/dev/null || fail "inspect jax_gradient"
+[ "$(grep -c '^StableHLO module at ' "$work/out")" = 1 ] && grep -q '^  layers      1 matrix products, 0 convolutions$' "$work/out" &&
+    grep -qx 'modules of functions that nothing calls, such as gradients: 1' "$work/out" || fail "modules: $(cat "$work/out")"
 head -c 200 "$modules/network.mlirbc" >"$work/cut.mlirbc"
 expect 1 "$work/cut.mlirbc: unexpected end of a section at byte" "$tare" inspect "$work/cut.mlirbc"
 finish

@@ -294,10 +294,24 @@ def keras_on_jax_seed(path):
     keras.Model(x, keras.layers.Dense(2)(y)).export(path, verbose=False)
 
 
+def jax_gradient(path):
+    """A function of JAX with its gradient, which is a module of its own: only with KERAS_BACKEND=jax."""
+    import jax.numpy as jnp
+    from jax.experimental import jax2tf
+
+    class Module(tf.Module):
+        def __init__(self):
+            self.w = weights()
+            convert = jax2tf.convert(lambda w, x: jnp.tanh(x @ w), with_gradient=True, polymorphic_shapes=[None, f"b, {WIDTH}"])
+            self.serve = tf.function(lambda x: {"y": convert(self.w, x)}, input_signature=[ROWS], autograph=False)
+    module = Module()
+    save(path, module, module.serve, experimental_custom_gradients=True)
+
+
 MODELS = [keras3_export, strings, function_of_a_lambda, colocated, custom_gradient, implementations,
           implements_an_op, traced_before_saving, stored_tables, looked_up_strings, looked_up_words, segments, compiled,
           jpeg_files, mixed_bfloat16, keras_float8, row_splits, tokenizers] + (
-    [keras_on_jax, keras_on_jax_seed] if os.environ.get("KERAS_BACKEND") == "jax" else [])
+    [keras_on_jax, keras_on_jax_seed, jax_gradient] if os.environ.get("KERAS_BACKEND") == "jax" else [])
 
 if __name__ == "__main__":
     for write in MODELS:
