@@ -93,4 +93,8 @@ export TARE_TPU_COMPILER=none
 grep -qF 'a Cloud TPU tpu7x multiplies float8 fastest: --format fp8_e4m3 was chosen' out && grep -q 'format=fp8_e4m3' recipe || fail "--for tpu7x: $(cat out recipe)"
 "$tare" quantize "$model" for_chip --calibration c.calib --for tpu7x --format int8 --overwrite >out 2>&1 || fail "quantize --format int8: $? $(cat out)"
 grep -qF 'a Cloud TPU tpu7x has no int8 units' out && ! grep -qF 'was chosen' out || fail "--format int8 is kept: $(cat out)"
+# The automatic choice tries no algorithm that compares integers.
+"$tare" quantize "$model" chosen --data "$glyphs/calibration.tfrecord.gz" --auto --format fp8_e4m3 --write-recipe chosen.recipe --quiet \
+    >out 2>err || fail "quantize --auto: $(cat err)"
+! grep -q entropy chosen.recipe && "$tare" validate chosen >out || fail "the choice: $(cat chosen.recipe out)"
 finish

@@ -51,6 +51,14 @@ void tare_workflow_autotune_free(struct tare_autotune *automatic) {
     memset(automatic, 0, sizeof *automatic);
 }
 
+/* Whether an algorithm is a candidate: float8 has none that compare integers. */
+static tare_status is_candidate(bool *out, const struct tare_autotune_search *c, const char *algorithm) {
+    struct tare_algorithm_choice choice;
+    TARE_TRY(tare_algorithm_parse(&choice, algorithm));
+    *out = !c->task->variant->plan.setting.format || !choice.row->of_integers;
+    return TARE_OK;
+}
+
 /* ---- what holds for all layers ---- */
 
 static tare_status choose_algorithm(struct tare_autotune_search *c) {
@@ -58,7 +66,9 @@ static tare_status choose_algorithm(struct tare_autotune_search *c) {
     const char *best = out->algorithm;
     for (size_t i = 0; i < N_ALGORITHMS; i++) {
         double db;
-        if (strcmp(algorithms[i], best) == 0) continue;
+        bool fits;
+        TARE_TRY(is_candidate(&fits, c, algorithms[i]));
+        if (!fits || strcmp(algorithms[i], best) == 0) continue;
         out->algorithm = algorithms[i];
         TARE_TRY(tare_autotune_measure(&db, c, NULL));
         if (!tare_autotune_improves(c, db, c->best, WORTH_ALGORITHM)) continue;
@@ -102,6 +112,7 @@ static tare_status input_db(double *db, const struct tare_autotune_search *c, co
     tare_status status;
     *db = NAN;
     scheme.symmetric = c->task->variant->plan.setting.symmetric;
+    scheme.format = c->task->variant->plan.setting.format;
     if (!tensor) return TARE_OK;
     status = tare_bins_make(&bins, &tensor->statistics);
     if (status != TARE_OK) return tare_error_dismiss(status);
@@ -120,8 +131,10 @@ static tare_status own_algorithm(const char **best, struct tare_autotune_search 
     *db = *before + WORTH_INPUT;
     for (size_t i = 0; i < N_ALGORITHMS; i++) {
         double other;
-        TARE_TRY(input_db(&other, c, layer, algorithms[i]));
-        if (!(other > *db)) continue;
+        bool fits;
+        TARE_TRY(is_candidate(&fits, c, algorithms[i]));
+        if (fits) TARE_TRY(input_db(&other, c, layer, algorithms[i]));
+        if (!fits || !(other > *db)) continue;
         *db = other;
         *best = algorithms[i];
     }
@@ -182,6 +195,9 @@ static tare_status find_exception(struct tare_autotune_search *c, struct tare_au
     struct tare_autotune_layer other = *layer;
     bool taken = false;
     for (size_t i = 0; setting->method->needs_ranges && !taken && i < N_ALGORITHMS; i++) {
+        bool fits;
+        TARE_TRY(is_candidate(&fits, c, algorithms[i]));
+        if (!fits) continue;
         other.algorithm = algorithms[i];
         TARE_TRY(try_exception(&taken, c, layer, &other, algorithms[i]));
     }
