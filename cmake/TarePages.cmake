@@ -8,7 +8,7 @@ foreach(row bash:tare zsh:_tare fish:tare.fish)
   list(GET row 0 shell)
   list(GET row 1 file)
   list(APPEND commands COMMAND ${CMAKE_COMMAND} -E make_directory ${TARE_PAGES}/${shell}
-                       COMMAND sh -c "$<TARGET_FILE:tare> completion ${shell} >${TARE_PAGES}/${shell}/${file}")
+                       COMMAND sh -c "\"$@\" completion ${shell} >${TARE_PAGES}/${shell}/${file}" sh ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:tare>)
 endforeach()
 add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/pages.stamp ${commands}
                    COMMAND ${CMAKE_COMMAND} -E touch ${PROJECT_BINARY_DIR}/pages.stamp

@@ -10,6 +10,8 @@ cmake-args
     Further arguments for the configuration of a new build folder.
 bundle
     ``yes``: a self-contained wheel for systems with glibc 2.28 or later, with the other libraries inside (scripts/wheel.sh).
+system, packages
+    Of a wheel for another processor: the root folder of its libraries, and the folder of its scipy-openblas32.
 """
 
 import base64
@@ -27,6 +29,8 @@ import sysconfig
 import tarfile
 import tempfile
 import zipfile
+
+import tare_bundle
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -129,7 +133,7 @@ def build(folder, settings):
 def stripped(path):
     """An ELF file without the symbols that only debuggers use."""
     with tempfile.NamedTemporaryFile() as file:
-        run("strip", "--strip-unneeded", "-o", file.name, path)
+        run(tare_bundle.machine_of(path)[1] + "strip", "--strip-unneeded", "-o", file.name, path)
         return pathlib.Path(file.name).read_bytes()
 
 
@@ -243,16 +247,14 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         files = list(package_files(folder))
         if settings.get("bundle") != "yes":
             return write_wheel(wheel_directory, files)
-        import tare_bundle
-
         binaries = [folder / "python/tare/_native.abi3.so", folder / "tare", folder / "libtare.so"]
         newest = tare_bundle.newest_glibc(binaries)
         if newest > tare_bundle.OLDEST:
             raise SystemExit(f"tare: the build needs glibc {newest[0]}.{newest[1]} (expected at most 2.28: cmake/glibc_2_28.c)")
-        libraries = tare_bundle.bundled(binaries)
+        libraries = tare_bundle.bundled(binaries, settings.get("system", "/"), settings.get("packages"))
         files += [(f"tare/lib/{name}", data, 0o755) for name, (data, _, _) in sorted(libraries.items())]
         licenses = {f"{owner}.txt": text for _, (_, owner, text) in sorted(libraries.items())}
-        platform = "manylinux_2_28_" + os.uname().machine
+        platform = "manylinux_2_28_" + tare_bundle.machine_of(binaries[0])[0]
         return write_wheel(wheel_directory, files, platform, licenses, tare_bundle.LICENSES)
 
 

@@ -1,5 +1,6 @@
 """The libraries that a self-contained wheel contains in tare/lib, with their licenses, and the versions of glibc's symbols that they use."""
 
+import os
 import pathlib
 import re
 import struct
@@ -21,30 +22,40 @@ def output_of(*command):
     return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout
 
 
+def machine_of(file):
+    """The name of a binary's processor in a platform tag, and the prefix of Debian's tools for it."""
+    number = struct.unpack_from("<H", pathlib.Path(file).read_bytes()[:20], 18)[0]
+    name = {62: "x86_64", 183: "aarch64"}[number]
+    return name, "" if name == os.uname().machine else f"{name}-linux-gnu-"
+
+
 def newest_glibc(files):
     """The newest version of glibc whose symbols the files use, as (major, minor)."""
-    found = re.findall(r"GLIBC_([0-9]+)\.([0-9]+)", "".join(output_of("objdump", "-T", file) for file in files))
+    found = re.findall(r"Name: GLIBC_([0-9]+)\.([0-9]+)", "".join(output_of("readelf", "-V", file) for file in files))
     return max((int(major), int(minor)) for major, minor in found)
 
 
-def needed(file):
-    """Libraries that a file is linked with, and those that these need: name and path, without those of every system."""
-    for line in output_of("ldd", file).splitlines():
-        match = re.fullmatch(r"\s*(\S+) => (/\S+) .*", line)
-        if match and not match.group(1).startswith(SYSTEM):
-            yield match.groups()
+def needed(file, folders):
+    """The libraries that a file is linked with and those that these need, {name: path}, without those of every system."""
+    found, todo = {}, [file]
+    while todo:
+        for name in re.findall(r"\(NEEDED\).*\[(.*)\]", output_of("readelf", "-d", todo.pop())):
+            if name not in found and not name.startswith(SYSTEM):
+                found[name] = next(folder / name for folder in folders if (folder / name).exists()).resolve()
+                todo.append(found[name])
+    return found
 
 
 def license_of(path):
-    """The Debian source package that a library is of, and its copyright file."""
+    """The Debian source package that a library is of, and its copyright file: those of this machine, also for another processor."""
     package = output_of("dpkg", "-S", path.name).split(":")[0]
-    source = output_of("dpkg-query", "-W", "-f", "${source:Package}", package)
+    source = output_of("dpkg-query", "-W", "-f", "${source:Package}\n", package).split()[0]
     return source, pathlib.Path(f"/usr/share/doc/{package}/copyright").read_bytes()
 
 
-def openblas():
-    """OpenBLAS as the package scipy-openblas32 of PyPI has it, for glibc 2.27: {name: (bytes, owner, license)}. It is loaded at run time."""
-    folder = pathlib.Path(sysconfig.get_paths()["platlib"])
+def openblas(folder):
+    """OpenBLAS as the package scipy-openblas32 of PyPI has it, for glibc 2.27, installed in a folder: {name: (bytes, owner, license)}. It
+    is loaded at run time."""
     library = folder / "scipy_openblas32/lib/libscipy_openblas.so"
     if not library.exists():
         raise SystemExit("tare: a self-contained wheel needs OpenBLAS of PyPI (pip install scipy-openblas32)")
@@ -52,11 +63,14 @@ def openblas():
     return {library.name: (library.read_bytes(), "openblas", text.read_bytes())}
 
 
-def bundled(files):
-    """The libraries of the files: {name: (bytes, owner, license)}."""
-    paths = {name: pathlib.Path(path).resolve() for file in files for name, path in needed(file) if not name.startswith("libtare")}
+def bundled(files, system="/", packages=None):
+    """The libraries of the files: {name: (bytes, owner, license)}. `system`: the root folder of the processor's libraries; `packages`: the
+    folder of the package scipy-openblas32, by default that of this Python."""
+    places = (f"{system}/usr/lib", f"{system}/lib")
+    folders = [pathlib.Path(place) / f"{machine_of(files[0])[0]}-linux-gnu" for place in places]
+    paths = {name: path for file in files for name, path in needed(file, folders).items() if not name.startswith("libtare")}
     found = {name: (with_old_symbols(path.read_bytes(), path.name), *license_of(path)) for name, path in paths.items()}
-    return {**found, **openblas()}
+    return {**found, **openblas(pathlib.Path(packages or sysconfig.get_paths()["platlib"]))}
 
 
 # ---- old versions of symbols

@@ -2,74 +2,23 @@
 # cross-arm64.sh [--all]: builds for arm64 with Debian's cross compiler and runs the result under qemu: the unit tests of the kernels
 # (--all: of all modules), and the bundled example, whose calibration file, models and outputs must have the bytes that x86-64 gives
 # (--all: also models of TARE_TEST_DATA). No time is measured: qemu says nothing of one. Needs a build for x86-64 in build/.
-# The libraries of arm64 are unpacked into build-arm64/root; nothing is installed but the compiler and qemu. Where no package source
-# can be reached: one line, and exit 77, which scripts/stages.sh lists as skipped. A download that breaks off is a failure.
+# scripts/arm64-root.sh gets compiler and libraries; where it cannot: one line, and exit 77, which scripts/stages.sh lists as skipped.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$root/scripts/tests.sh"
+. "$root/scripts/arm64-root.sh"
 build=$root/build-arm64
-libraries=$build/root
 all=no
 [ "${1:-}" != --all ] || all=yes
-skip() {
-    echo "arm64: skipped, $1"
-    exit 77
-}
-[ "$(uname -m)" = x86_64 ] || skip "this is not an x86-64 machine"
 [ -x "$root/build/tare" ] || { echo "cross-arm64.sh: build/tare is missing (cmake --preset release && cmake --build --preset release)" >&2; exit 1; }
 
-# ---- compiler and libraries ----
-
-packages=(libc6-dev libgcc-12-dev libprotobuf-c-dev zlib1g-dev libsnappy-dev libbrotli-dev libisal-dev libjansson-dev libjpeg-dev
-    libpng-dev libgif-dev libpcre2-dev libopenblas-dev libutf8proc2 libcmocka-dev)
-
-has_tools() { command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64-static >/dev/null; }
-
-install_tools() {
-    local as_root=()
-    [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
-    "${as_root[@]}" apt-get update -qq -o APT::Update::Error-Mode=any || skip "there is no cross compiler, and apt has no package lists"
-    echo "installing: gcc-aarch64-linux-gnu qemu-user-static"
-    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \
-        gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static >/dev/null
-}
-
-# An apt of its own state, so that the packages of this machine stay as they are: many -dev packages exist for one architecture only.
-unpack_libraries() {
-    local apt=$build/apt
-    [ ! -e "$libraries/complete" ] || return 0
-    rm -rf "$apt" "$libraries"
-    mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial" "$libraries"
-    : >"$apt/state/status"
-    cat >"$apt/apt.conf" <<CONF
-APT::Architecture "arm64";
-APT::Architectures { "arm64"; };
-APT::Sandbox::User "$(id -un)";
-APT::Install-Recommends "false";
-Dir::State "$apt/state";
-Dir::State::status "$apt/state/status";
-Dir::Cache "$apt/cache";
-CONF
-    APT_CONFIG=$apt/apt.conf apt-get update -qq -o APT::Update::Error-Mode=any || skip "apt has no package lists of arm64"
-    APT_CONFIG=$apt/apt.conf apt-get install -y -qq --download-only "${packages[@]}" >/dev/null
-    for package in "$apt"/cache/archives/*.deb; do
-        dpkg-deb -x "$package" "$libraries"
-    done
-    # What the installation of the package would link.
-    ln -sf openblas-pthread/libopenblas.so.0 "$libraries/usr/lib/aarch64-linux-gnu/libopenblas.so.0"
-    rm -rf "$apt"
-    touch "$libraries/complete"
-}
-
-has_tools || install_tools
-unpack_libraries
+arm64_root
 
 # ---- build ----
 
 export TARE_EMULATOR="qemu-aarch64-static -L $libraries" # for tests that start themselves
 
-configure build-arm64 -DCMAKE_BUILD_TYPE=Release -DTARE_MPI=OFF -DTARE_ARM64_ROOT="$libraries" \
-    -DCMAKE_TOOLCHAIN_FILE="$root/cmake/aarch64-linux-gnu.cmake"
+configure build-arm64 -DCMAKE_BUILD_TYPE=Release -DTARE_MPI=OFF "${arm64_options[@]}"
 if [ $all = yes ]; then
     modules=(base proto datasets graph interpreter calib quant tpu convert eval workflow)
     cmake --build "$build" --target tare "${modules[@]/#/test_}"
