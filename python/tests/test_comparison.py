@@ -210,6 +210,7 @@ class Reports(Case):
 
     def test_sensitivity_lists_layers(self):
         layers = self.result.sensitivity()
+        self.assertEqual(str(self.result).count("sensitivity to"), 1)
         self.assertGreater(len(layers), 3)
         self.assertIn("alone", layers[0])
         without = tare.compare(self.model, samples()[:5], methods=["weight_only"])

@@ -21,6 +21,14 @@ refuse "$over" --max-memory=1000MB run fill --data x.tfrecord --quiet
 refuse "$over" compare fill --data x.tfrecord --max_memory 1GB --quiet
 refuse "$over" calibrate fill --data x.tfrecord -o out.calib --max-memory 1GB --quiet
 refuse "$over" quantize fill out --data x.tfrecord --max-memory 1GB --quiet
+# strings, too
+"$tare" ops Tile --save-model strings --shape 'string[1]' --shape 'int32[1]' >/dev/null 2>&1 || fail "ops Tile"
+{ echo input,multiples; echo abc,500000000; } >x.csv
+printf 'input { name: "input" shape: 1 type: STRING }\ninput { name: "multiples" shape: 1 type: INT32 }\n' >x.spec
+before=$(ls -A)
+refuse "Tile (Tile): 8000000000 bytes more than the memory limit allows (expected at most 1000000000, got " run strings --data x.csv --spec x.spec --max-memory 1GB
+rm -r strings x.csv x.spec
+before=$(ls -A)
 "$tare" run small --data x.tfrecord --max-memory 100MB >/dev/null || fail "a small model within its limit"
 # an arena and the buffers of reading count as well
 refuse "more than the memory limit allows" inspect "$glyphs/saved_model" --max-memory 20kB
@@ -39,6 +47,14 @@ expired --max-seconds=0.3 run calls --data x.tfrecord
 expired calibrate loop --data x.tfrecord -o out.calib --max-seconds 0.3 --quiet
 expired quantize loop out --data x.tfrecord --max-seconds 0.3 --quiet
 "$tare" run small --data x.tfrecord --max-seconds 600 >/dev/null || fail "a run within its time"
+
+# a command that waits where nothing can stop it is ended, with a message
+mkfifo never
+status=0
+{ "$tare" run small --data never --max-seconds 0.2 >/dev/null 2>stderr; } 2>/dev/null || status=$?
+[ $status -eq 142 ] || fail "a command that does not stop: status $status (expected 142): $(cat stderr)"
+grep -qx 'tare: error: the time limit has passed, and the command did not stop in 5 s: ended' stderr || fail "a command that does not stop: $(cat stderr)"
+rm -f stderr never
 
 usage() { expect 2 "$1" "$tare" "${@:2}"; }
 usage "--max-memory is '4x' (expected a size" run small --data x.tfrecord --max-memory 4x

@@ -266,6 +266,34 @@ static void log__may_call_the_library(void **state) {
     tare_context_close(context);
 }
 
+/* ---- reports ---- */
+
+static size_t occurrences(const char *text, const char *of) {
+    size_t count = 0;
+    for (const char *at = text; (at = strstr(at, of)); at++)
+        count++;
+    return count;
+}
+
+static void text_report__has_each_table_once(void **state) {
+    static const char *const records = GLYPHS "eval.tfrecord.gz";
+    const tare_comparison_task task = { .struct_size = sizeof task,
+                                        .paths = &records,
+                                        .n_paths = 1,
+                                        .options = "methods=dynamic sensitivity sensitivity-limit=4 limit=4" };
+    tare_model *model = open_glyphs(NULL);
+    tare_comparison *comparison;
+    char *text;
+    (void)state;
+    OK(tare_comparison_open(&comparison, model, &task));
+    OK(tare_comparison_report(&text, comparison, TARE_COMPARISON_TEXT));
+    assert_int_equal(occurrences(text, "sensitivity to dynamic"), 1);
+    assert_int_equal(occurrences(text, "all but it"), 1);
+    tare_text_free(text);
+    tare_comparison_close(comparison);
+    tare_model_close(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays__that_fit_nothing_are_refused),
@@ -276,6 +304,7 @@ int main(void) {
         cmocka_unit_test(flag__of_any_value_interrupts),
         cmocka_unit_test(error_text__is_the_threads_own),
         cmocka_unit_test(log__may_call_the_library),
+        cmocka_unit_test(text_report__has_each_table_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
