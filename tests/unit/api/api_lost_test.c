@@ -100,6 +100,45 @@ static void a_lost_checkpoint__fails_the_calls_on_its_model_alone(void **state) 
     tare_context_close(context);
 }
 
+/* Calls that make something return NULL, although what they made was complete but for the lost values. */
+static void after_a_loss__nothing_is_handed_out(void **state) {
+    static const char *const samples = GLYPHS "calibration.tfrecord.gz";
+    static char some;
+    const tare_comparison_task task = {
+        .struct_size = sizeof task, .paths = &samples, .n_paths = 1, .options = "methods=weight_only limit=4"
+    };
+    tare_model *model = open_large(NULL, "lost"), *made;
+    tare_calibration *calibration;
+    tare_calibrator *calibrator;
+    tare_comparison *comparison;
+    tare_runner *runner;
+    char *text;
+    (void)state;
+    assert_int_equal(truncate(checkpoint_of("lost"), 0), 0);
+    OK(tare_runner_open(&runner, model, NULL)); /* reads nothing yet */
+    assert_int_equal(run(runner), TARE_ERROR_IO);
+    tare_runner_close(runner);
+#define LOST(out, call)                                                                                                \
+    do {                                                                                                               \
+        (out) = (void *)&some;                                                                                         \
+        const tare_status status = (call);                                                                             \
+        if (status == TARE_OK || (out)) fail_msg("%s: %s", #call, tare_status_name(status));                           \
+    } while (0)
+    LOST(runner, tare_runner_open(&runner, model, NULL));
+    LOST(runner, tare_runner_open_function(&runner, model, "tpu_func", NULL, 0));
+    LOST(text, tare_model_describe(&text, model));
+    LOST(text, tare_model_diff(&text, model, model, NULL));
+    LOST(text, tare_model_check(&text, model, "estimate"));
+    LOST(text, tare_model_compare(&text, model, &samples, 1, NULL, "methods=weight_only limit=4"));
+    LOST(comparison, tare_comparison_open(&comparison, model, &task));
+    LOST(calibration, tare_model_calibrate(&calibration, model, &samples, 1, "limit=4"));
+    LOST(calibrator, tare_calibrator_open(&calibrator, model, NULL));
+    LOST(made, tare_model_quantize(&made, model, "weight_only", NULL, NULL));
+    LOST(made, tare_model_convert(&made, NULL, model, NULL, NULL, 0));
+#undef LOST
+    tare_model_close(model);
+}
+
 /* ---- data files ---- */
 
 enum { ROWS = 1500, ROW_BYTES = 2048 };
@@ -160,6 +199,7 @@ static void a_lost_data_file__fails_its_reader_alone(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lost_checkpoint__fails_the_calls_on_its_model_alone),
+        cmocka_unit_test(after_a_loss__nothing_is_handed_out),
         cmocka_unit_test(a_lost_data_file__fails_its_reader_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
