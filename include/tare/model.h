@@ -46,7 +46,7 @@ TARE_API TARE_CHECKED tare_status tare_model_output(tare_array *out, const tare_
 /* Returns the output of `tare inspect --json` (docs/json.md): signatures, aliases, functions, variables, ops. Release
  * *json with tare_text_free. */
 TARE_API TARE_CHECKED tare_status tare_model_describe(char **json, const tare_model *model);
-/* Bytes of all constants and variables; -1, with the error text, without memory. */
+/* Bytes of all constants and variables; -1, with the error text, after a cancellation or without memory. */
 TARE_API int64_t tare_model_weight_size(const tare_model *model);
 
 /* Writes the model as a SavedModel directory, pruned to what its signatures and aliases use. `flags`: bits of enum
