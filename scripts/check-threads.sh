@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# check-threads.sh [MODEL…]: under ThreadSanitizer, all pairs of calls of libtare that may share a handle, and calibrate, run,
-# compare and batch with four workers, on the bundled example and on models of the test data ($TARE_TEST_DATA, ../shared/data)
-# with recorded inputs. Prints a line per model and command; exit status 1 if a data race was found. Builds the preset "threads"
-# first. --library: only the pairs of calls.
+# check-threads.sh [MODEL…]: under ThreadSanitizer, all pairs of calls of libtare that may share a handle, its callbacks, and
+# calibrate, run, compare and batch with four workers, on the bundled example and on models of the test data ($TARE_TEST_DATA,
+# ../shared/data) with recorded inputs. Prints a line per model and command; exit status 1 if a data race was found. Builds
+# the preset "threads" first. --library: only libtare.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 data=${TARE_TEST_DATA:-$root/../shared/data}
@@ -46,6 +46,7 @@ all() { # NAME MODEL SIGNATURE RECORDS
 }
 
 check libtare pairs "$root/build-threads/tests/test_api" api/thread_pairs
+check libtare callbacks "$root/build-threads/tests/test_api" api/contract
 [ -z "$library" ] || exit $failed
 all glyphs "$root/examples/glyphs/saved_model" serving_default "$root/examples/glyphs/calibration.tfrecord.gz"
 for model in "${models[@]}"; do
