@@ -124,8 +124,48 @@ static void prune__uses_of_identities_become_uses_of_their_inputs(void **state) 
     tare_model_free(model);
 }
 
+/* As TensorFlow freezes a function: y = x w waits for the reads of its weight, now identities of a constant, and here
+ * for an assignment, too. Where another weight replaces the constant, nothing holds it. */
+static void prune__results_wait_for_effects_alone(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    size_t changes = 0;
+    (void)state;
+    const struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), count = mini_arg(f, "count", TARE_DT_RESOURCE);
+    const struct tare_edge w = mini_node(f, "Identity", "read", 1, mini_float(f, "w", 3));
+    struct tare_node *add = mini_open(f, "AssignAddVariableOp", "add", 2, count, mini_float(f, "one", 1));
+    mini_ok(tare_node_set_type(add, "dtype", TARE_DT_FLOAT));
+    mini_done(add);
+    struct tare_node *reads = mini_open(f, "NoOp", "reads", 0), *end = mini_open(f, "NoOp", "end", 0);
+    mini_ok(tare_node_add_control(reads, w.node));
+    mini_ok(tare_node_add_control(end, reads));
+    mini_ok(tare_node_add_control(end, add));
+    const struct tare_edge product = mini_node(f, "Mul", "product", 2, x, w);
+    struct tare_node *y = mini_open(f, "Identity", "y", 1, product);
+    mini_ok(tare_node_add_control(y, reads));
+    mini_ok(tare_node_add_control(y, end));
+    mini_return(f, "y", mini_done(y));
+    const struct tare_edge a = mini_placeholder(model->main, "a", TARE_DT_FLOAT);
+    const struct tare_edge handle = mini_variable(model, "count", 0);
+    struct tare_binding output = { .key = "y", .dtype = TARE_DT_FLOAT };
+    output.edge = mini_call(model->main, "StatefulPartitionedCall", "call", f, 2, a, handle);
+    struct tare_signature signature = { .key = "serving_default", .outputs = &output, .n_outputs = 1 };
+    model->signatures = &signature;
+    model->n_signatures = 1;
+    mini_ok(tare_pass_prune.run(model, &changes));
+    assert_int_equal(y->n_controls, 1);
+    assert_ptr_equal(y->controls[0], end);
+    assert_int_equal(end->n_controls, 1);
+    assert_ptr_equal(end->controls[0], add);
+    tare_node_set_input(product.node, 1, mini_float(f, "other", 2));
+    mini_ok(tare_graph_remove_unreachable(f, NULL));
+    assert_int_equal(graph_count(f, "Const"), 2);
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prune__results_wait_for_effects_alone),
         cmocka_unit_test(prune__uses_of_identities_become_uses_of_their_inputs),
         cmocka_unit_test(symmetric_ranges__reach_as_far_both_ways),
         cmocka_unit_test(ranges__do_not_become_absent_without_memory),
