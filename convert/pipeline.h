@@ -74,6 +74,9 @@ size_t tare_pipeline_counts(struct tare_pass_count out[static TARE_PIPELINE_STEP
 
 /* Whether the model has functions that a TPU could run; a TensorFlow 1 model has none and cannot be converted. */
 bool tare_pipeline_can_place(const struct tare_graph_model *model);
+/* TARE_UNSUPPORTED if functions are to be placed and there are none. */
+tare_status tare_pipeline_refuse_tf1(const struct tare_graph_model *model,
+                                     const struct tare_converter_options *options) TARE_WARN_UNUSED;
 /* Memory that the functions of the options need in the current model; to compare before and after quantization. */
 tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena *arena,
                                  const struct tare_graph_model *model, const struct tare_converter_options *options);

@@ -46,7 +46,8 @@ bool tare_pipeline_can_place(const struct tare_graph_model *model) {
     return model->n_functions && !tare_saved_model_is_tf1(model);
 }
 
-static tare_status refuse_tf1(const struct tare_graph_model *model, const struct tare_converter_options *options) {
+tare_status tare_pipeline_refuse_tf1(const struct tare_graph_model *model,
+                                     const struct tare_converter_options *options) {
     if (!places_functions(options) || tare_pipeline_can_place(model)) return TARE_OK;
     return TARE_FAIL(
         TARE_UNSUPPORTED,
@@ -61,7 +62,7 @@ tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena 
     struct tare_tpu_function *functions;
     struct tare_graph **graphs;
     size_t count;
-    TARE_TRY(refuse_tf1(model, options));
+    TARE_TRY(tare_pipeline_refuse_tf1(model, options));
     TARE_TRY(tare_tpu_find_functions(&functions, &count, arena, model, options->functions, options->n_functions));
     graphs = graphs_of(arena, functions, count);
     if (!graphs) return TARE_NO_MEMORY;
@@ -73,7 +74,7 @@ tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena 
 static tare_status check_model(struct tare_place *place, size_t *changes) {
     const struct tare_graph_model *model = place->model;
     (void)changes;
-    TARE_TRY(refuse_tf1(model, place->options));
+    TARE_TRY(tare_pipeline_refuse_tf1(model, place->options));
     return tare_tpu_detect_converted(&place->out->existing, place->arena, model);
 }
 

@@ -192,6 +192,7 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
     struct tare_tpu_memory before;
     tare_status status;
     *out = (struct tare_converted){ .module_error = model->module_error, .module_note = model->module_note };
+    TARE_TRY(tare_pipeline_refuse_tf1(model, converter)); /* before samples run */
     /* Functions that are found automatically are measured once they are known. */
     if (!converter->automatic) TARE_TRY(tare_pipeline_memory(&before, arena, model, converter));
     step(options);

@@ -169,6 +169,12 @@ static void a_tensorflow_1_model_with_functions__is_refused_the_same_way(void **
         seed_refuses(temp_path("tf1_functions"), functions[i],
                      "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to "
                      "TensorFlow 2 (this one has no object graph: ");
+    struct process process; /* and before samples are read */
+    process_run(&process, (const char *const[]){ process_tare(), "convert", temp_path("tf1_functions"),
+                                                 temp_path("tf1_out"), "--data", "none.tfrecord", NULL });
+    assert_int_equal(process.status, 1);
+    assert_non_null(strstr(process.err, "TensorFlow 2 (this one has no object graph: "));
+    process_free(&process);
 }
 
 int main(void) {
