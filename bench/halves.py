@@ -99,7 +99,7 @@ class Check:
     @staticmethod
     def difference(report: dict, row: dict) -> str:
         figures = report["measure"]["results"][report["results"].index(row)]
-        if "difference_low" not in figures:
+        if figures.get("difference_low") is None:
             return f"{row['sqnr_db']:.1f} dB"
         change = figures["value"] - report["measure"]["results"][0]["value"]
         return f"{change:+.3g} ({figures['difference_low']:+.3g} … {figures['difference_high']:+.3g})"

@@ -265,11 +265,11 @@ static void tell_checked(const struct tare_log *log, const struct tare_bfloat16_
                   checked->before, checked->nodes[0].node, checked->nodes[0].function[0] ? " in " : "",
                   checked->nodes[0].function, checked->n_nodes, checked->n_nodes == 1 ? "" : "s",
                   checked->n_nodes == 1 ? "s" : "", (long long)checked->records);
-    if (worst->sqnr < 30)
+    if (worst->sqnr < TARE_BFLOAT16_DB)
         tare_warn(log,
-                  "bfloat16 leaves output '%s' of '%s' %.1f dB of what varies between records (expected 30 or more: "
+                  "bfloat16 leaves output '%s' of '%s' %.1f dB of what varies between records (expected %d or more: "
                   "set bfloat16_optimization: DISABLED, or name ops in the filterlist)",
-                  worst->key, worst->signature, worst->sqnr);
+                  worst->key, worst->signature, worst->sqnr, TARE_BFLOAT16_DB);
 }
 
 static void tell_notes(const struct tare_log *log, const struct tare_conversion *conversion) {

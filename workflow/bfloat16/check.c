@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { MOST_ROUNDS = 32 };
-static const double LIMIT = 30, HELPS = 6; /* dB */
+static const double HELPS = 6; /* dB */
 
 struct check {
     struct tare_arena *arena;
@@ -110,12 +110,12 @@ static struct tare_bf16_place *place_before(struct check *check, struct tare_edg
 
 /* Of an argument, the callers would be the inputs: it is a cause where no node is one. */
 static bool is_cause(struct check *check, const struct tare_bf16_place *place, bool arguments) {
-    if (!place->node || tare_bf16_place_sqnr(place) >= LIMIT || tare_node_is_arg(place->node) != arguments)
+    if (!place->node || tare_bf16_place_sqnr(place) >= TARE_BFLOAT16_DB || tare_node_is_arg(place->node) != arguments)
         return false;
     if (arguments) return true;
     for (size_t i = 0; i < place->node->n_inputs; i++) {
         const struct tare_bf16_place *before = place_before(check, place->node->inputs[i]);
-        if (before && before->compared && tare_bf16_place_sqnr(before) < LIMIT) return false;
+        if (before && before->compared && tare_bf16_place_sqnr(before) < TARE_BFLOAT16_DB) return false;
     }
     return true;
 }
@@ -213,9 +213,9 @@ static tare_status find_nodes(struct check *check, const struct tare_data_groups
     bool adds_up = false;
     TARE_TRY(run_converted(check, groups));
     check->out->before = least(check);
-    if (check->out->before >= LIMIT) return TARE_OK;
+    if (check->out->before >= TARE_BFLOAT16_DB) return TARE_OK;
     TARE_TRY(observe_nodes(check, groups));
-    for (int round = 0; round < MOST_ROUNDS && least(check) < LIMIT; round++) {
+    for (int round = 0; round < MOST_ROUNDS && least(check) < TARE_BFLOAT16_DB; round++) {
         bool added = false;
         if (!adds_up && round > 0 && least(check) < check->out->before + HELPS) {
             forget_causes(check);

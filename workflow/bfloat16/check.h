@@ -6,6 +6,9 @@
 #include "convert/pipeline.h"
 #include "workflow/requests.h"
 
+/* The least that bfloat16 may leave an output, in dB of what varies between records. */
+enum { TARE_BFLOAT16_DB = 30 };
+
 /* One output; arena memory. */
 struct tare_bfloat16_output {
     const char *signature, *key;
@@ -23,7 +26,7 @@ struct tare_bfloat16_checked {
 };
 
 /* Converts copies of the model and runs the first records of `request` (its data, spec and signature) in both forms.
- * While an output has less than 30 dB of what varies between records, the nodes at which it falls below first are added
+ * While an output has less than TARE_BFLOAT16_DB, the nodes at which it falls below first are added
  * to out->nodes. Nothing is run without data, for standard input, or if the interpreter lacks an op. */
 tare_status tare_workflow_bfloat16_check(struct tare_bfloat16_checked *out, struct tare_arena *arena,
                                          const struct tare_graph_model *model,
