@@ -43,3 +43,19 @@ tare_status tare_quant_widened_weight(struct tare_tensor *out, struct tare_edge 
     if (tare_edge_constant(edge) || !is_constant(&widened, &budget, edge) || !widened) return TARE_OK;
     return value_of(out, edge);
 }
+
+static bool widens(int *budget, struct tare_edge edge) {
+    static const char *const scaling[] = { "Cast",       "Mul",     "RealDiv",     "Reshape",  "Transpose",
+                                           "ExpandDims", "Squeeze", "BroadcastTo", "Identity", NULL };
+    const struct tare_node *node = edge.node;
+    if ((*budget)-- <= 0 || !tare_op_is_one_of(node->op, scaling)) return false;
+    if (tare_node_is(node, "Cast") && tare_float8_format(tare_edge_dtype(node->inputs[0]))) return true;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        if (widens(budget, node->inputs[i])) return true;
+    return false;
+}
+
+bool tare_quant_widens_at_run_time(struct tare_edge edge) {
+    int budget = MOST_NODES;
+    return widens(&budget, edge);
+}

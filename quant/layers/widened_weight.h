@@ -7,5 +7,9 @@
 /* Sets *out (zeroed) to the values of an edge that constants alone determine, float8 ones among them, which folding
  * leaves as they are: as floats they would be four times as large. It stays zeroed where the edge is something else. */
 tare_status tare_quant_widened_weight(struct tare_tensor *out, struct tare_edge edge) TARE_WARN_UNUSED;
+/* Whether an edge that is no such constant is computed from a conversion of float8: an entry of a stack times its
+ * scales.
+ */
+bool tare_quant_widens_at_run_time(struct tare_edge edge);
 
 #endif

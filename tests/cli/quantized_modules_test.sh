@@ -25,6 +25,9 @@ for format in "static --data x.tfrecord" "static --data x.tfrecord --format fp8_
     "$tare" validate q >out 2>err || fail "validate $format: $(cat out err)"
 done
 
+expect 1 "its weight is chosen from float8 values and scaled at run time (export the layers outside of a loop" \
+    "$tare" quantize "$modules/float8_stack.jaxexport" q --method weight_only --min-elements 1 --overwrite --quiet
+
 # Folding computes the scales and the rounding: the weight is on the grid.
 "$tare" quantize "$modules/trained_weights.jaxexport" rounded --method weight_only --min-elements 1 --json >table 2>err || fail "quantize: $(cat err)"
 python3 - <<'PY' || fail "trained weights: $(cat table)"

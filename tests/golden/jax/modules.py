@@ -45,6 +45,14 @@ def float8_weights(x):
     return (y @ second.astype(jnp.float32)) * 0.25
 
 
+def float8_stack(x):
+    """Layers of a loop with weights in float8 times scales."""
+    stack = (jnp.arange(48).reshape(3, 16) % 5 - 2).reshape(3, 4, 4).astype(jnp.float8_e4m3fn)
+    scales = jnp.arange(1, 13, dtype=jnp.float32).reshape(3, 1, 4) / 8
+    layer = lambda y, entry: (y + jax.nn.relu(y @ (entry[0].astype(jnp.float32) * entry[1])), None)
+    return lax.scan(layer, jnp.concatenate([x, x[:1]])[None], (stack, scales))[0][0]
+
+
 def integer_products(x):
     """A product of integers, as qwix writes them."""
     step = jnp.abs(x).max() / 127
@@ -171,7 +179,7 @@ def of_a_tree(weights, batch):
 
 
 OPEN = (loop_over_rows, matrix_of_any_size, calls_of_any_batch)
-for function in (narrow_constants, in_bfloat16, float8_weights, integer_products, trained_weights, extremes, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
+for function in (narrow_constants, in_bfloat16, float8_weights, float8_stack, integer_products, trained_weights, extremes, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
     shape = export.symbolic_shape("n") if function in OPEN else (3,)
     platforms = ("tpu",) if function is ops_of_xla else ("cpu", "tpu")  # on a CPU JAX calls LAPACK
     allowed = [export.DisabledSafetyCheck.custom_call("kernel_of_somebody")]
