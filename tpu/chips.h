@@ -6,23 +6,22 @@
 #include <stddef.h>
 
 /* One row a chip: figures of one chip (v2, v3, v4, v5p and tpu7x have two cores), from the manufacturer's
- * documentation: name, memory, bandwidth, peaks of bfloat16, int8, int4 and float8, source, what it does not state */
+ * documentation: name, memory, bandwidth, peaks of bfloat16, int8 and float8, source, what it does not state */
 #define TARE_EACH_TPU_CHIP(X)                                                                                          \
-    X("v2", 16 * GIB, 700 * GB, 45 * TERA, 0, 0, 0, "cloud.google.com/tpu/docs/v2",                                    \
+    X("v2", 16 * GIB, 700 * GB, 45 * TERA, 0, 0, "cloud.google.com/tpu/docs/v2",                                       \
       "all figures: the page has none and refers to doi.org/10.1145/3360307; the peak is a quarter of the 180 TFLOPS " \
       "that were "                                                                                                     \
       "announced for a board of four chips")                                                                           \
-    X("v3", 32 * GIB, 900 * GB, 123 * TERA, 0, 0, 0, "cloud.google.com/tpu/docs/v3", NULL)                             \
-    X("v4", 32 * GIB, 1200 * GB, 275 * TERA, 275 * TERA, 0, 0, "cloud.google.com/tpu/docs/v4 (bf16 or int8)", NULL)    \
-    X("v5e", 16 * GB, 819 * GB, 197 * TERA, 393 * TERA, 788 * TERA, 0, "cloud.google.com/tpu/docs/v5e",                \
-      "int4: jax's tpu_info")                                                                                          \
-    X("v5p", 95 * GB, 2765 * GB, 459 * TERA, 918 * TERA, 1840 * TERA, 0, "cloud.google.com/tpu/docs/v5p",              \
-      "int8: the page has the bf16 peak only; press reports of the announcement state 918 TOPS; int4: jax's tpu_info") \
-    X("v6e", 32 * GB, 1640 * GB, 918 * TERA, 1836 * TERA, 3680 * TERA, 920 * TERA, "cloud.google.com/tpu/docs/v6e",    \
-      "int4 and float8: jax's tpu_info")                                                                               \
-    X("tpu7x", 206 * GB, 7400 * GB, 2310 * TERA, 0, 0, 4600 * TERA, "jax's tpu_info", NULL)                            \
-    X("8i", 309 * GB, 8600 * GB, 1101 * TERA, 0, 0, 8808 * TERA, "jax's tpu_info", NULL)                               \
-    X("8t", 231 * GB, 6400 * GB, 996 * TERA, 996 * TERA, 0, 5977 * TERA, "jax's tpu_info", NULL)
+    X("v3", 32 * GIB, 900 * GB, 123 * TERA, 0, 0, "cloud.google.com/tpu/docs/v3", NULL)                                \
+    X("v4", 32 * GIB, 1200 * GB, 275 * TERA, 275 * TERA, 0, "cloud.google.com/tpu/docs/v4 (bf16 or int8)", NULL)       \
+    X("v5e", 16 * GB, 819 * GB, 197 * TERA, 393 * TERA, 0, "cloud.google.com/tpu/docs/v5e", NULL)                      \
+    X("v5p", 95 * GB, 2765 * GB, 459 * TERA, 918 * TERA, 0, "cloud.google.com/tpu/docs/v5p",                           \
+      "int8: the page has the bf16 peak only; press reports of the announcement state 918 TOPS")                       \
+    X("v6e", 32 * GB, 1640 * GB, 918 * TERA, 1836 * TERA, 920 * TERA, "cloud.google.com/tpu/docs/v6e",                 \
+      "float8: jax's tpu_info")                                                                                        \
+    X("tpu7x", 206 * GB, 7400 * GB, 2310 * TERA, 0, 4600 * TERA, "jax's tpu_info", NULL)                               \
+    X("8i", 309 * GB, 8600 * GB, 1101 * TERA, 0, 8808 * TERA, "jax's tpu_info", NULL)                                  \
+    X("8t", 231 * GB, 6400 * GB, 996 * TERA, 996 * TERA, 5977 * TERA, "jax's tpu_info", NULL)
 
 #define TARE_TPU_COUNT(...) +1
 enum { TARE_TPU_CHIPS = 0 TARE_EACH_TPU_CHIP(TARE_TPU_COUNT) };
@@ -34,7 +33,7 @@ struct tare_tpu_chip {
     double hbm_bytes;        /* of the chip */
     double hbm_bytes_second; /* bandwidth */
     double bf16_ops_second;  /* peak; a multiply-accumulate is two */
-    double int8_ops_second, int4_ops_second, fp8_ops_second;
+    double int8_ops_second, fp8_ops_second;
     const char *source;
     const char *unsourced; /* which of the figures the source does not state, and who does; NULL: it states all */
 };
