@@ -1,115 +1,110 @@
-"""fit_costs.py TABLE: writes tpu/cost/fitted.c to standard output: the cycles of each kind of work of tpu/cost/schedule.h, fitted to
-what the TPU compiler says of the networks in TABLE (tests/tpu/compiler/networks.tsv, see tpu_costs.py), and to standard error
-how well they fit. Needs NumPy and SciPy.
+"""fit_costs.py COUNTER FOLDER: writes tpu/cost/fitted.c to standard output: the cycles of each kind of work of tpu/cost/schedule.h, fitted
+to what the TPU compiler says of the networks in tests/tpu/compiler/networks.tsv (tpu_costs.py) and of the models FITTED in models.tsv
+(cost_models.py, which leaves them in FOLDER). COUNTER is build/tests/helpers/network_work, which prints what the estimate counts in
+them. To standard error: how well they fit, and the models HELD_OUT, which the fit does not see. Needs NumPy and SciPy.
 
-The fit minimizes relative errors of a network's cycles, networks of several layers counting twice; cycles that few networks
-tell are held near those of PRIOR. Batch 1 is left out: the compiler has other algorithms for it."""
+The fit minimizes relative errors of cycles and of the quotient int8 ÷ bf16. Cycles that few models tell are held near those of PRIOR,
+which are what single ops of compiled programs cost. Batch 1 is left out: the compiler has other algorithms for it."""
 from __future__ import annotations
 
-import math
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 from scipy.optimize import least_squares
+from scipy.stats import spearmanr
 
-WORKS = ("first dense", "dense", "convolutions", "others", "reads", "read tiles", "written tiles", "weight bytes", "shallow", "deep", "stem",
-         "depthwise", "convolution tiles", "other tiles")
-PRIOR = np.array([3000, 1200, 1300, 1800, 2800, 15, 8, .002, 1.2, 2, 18, 2.5, 3, .5])
-HELD = np.array([.03, .03, .03, .5, .03, .03, .03, .03, .03, .03, .03, .03, .03, .03])  # how firmly; means are always the last but one
-CHIPS = {  # clock, memory of the vector unit, size of a matrix unit
-    "v5e": (1.5e9, 128, 128), "v6e": (1.75e9, 128, 256), "v5p": (1.75e9, 64, 128), "tpu7x": (1.9e9, 64, 256),
+WORKS = {  # how firmly the prior holds
+    "loops": 4.5, "denses": .3, "first": .3, "convs": .9, "bare": .9, "read tiles": 3, "written tiles": .3, "weight bytes": .09, "latched": .15,
+    "streamed": .15, "latched wide": .15, "streamed wide": .15, "stem": .15, "turned": .15, "depthwise": .15, "conv tiles": .3,
+    "inner tiles": .3, "loop tiles": .6, "reduced tiles": .6, "spread tiles": .6, "curve tiles": .6}
+NARROW = [1830, 270, 3700, 1830, 1866, 19, 2, .0005, 10, 1, 0, 0, 8, 25, 2.2, 11, 6, 22, 14, 11, 8]
+WIDE = [2120, 1000, 2000, 1000, 0, 11.4, 2, .0005, 0, 0, 30, 1, 6, 25, 2.2, 4, 4, 3, 8, 8, 6]
+WIDE_INTEGER = [2120, 1900, 2000, 2000, 0, 11.4, 2, .0005, 0, 0, 30, 3, 6, 25, 2.2, 4, 4, 3, 8, 8, 6]
+PRIOR = {False: np.array(NARROW + NARROW), True: np.array(WIDE + WIDE_INTEGER)}
+CHIPS = {  # clock, memory of the vector unit, whether its matrix units are of 256 × 256
+    "v5e": (1.5e9, 128, False), "v6e": (1.75e9, 128, True), "v5p": (1.75e9, 64, False), "tpu7x": (1.9e9, 64, True),
 }
-LANES, SUBLANES, INTEGER_ROWS = 128, 8, 32
+TABLES = Path(__file__).parents[1] / "tpu" / "compiler"
+WEIGHTS = {"layer": .4, "network": .8, "model": 1.5}
+RATIOS = 1.5    # weight of a quotient
 
 
-def up(value: float, size: int) -> int:
-    return math.ceil(value / size)
+def read(table: Path) -> list[dict[str, str]]:
+    keys, *lines = table.read_text().splitlines()
+    return [dict(zip(keys.split("\t"), line.split("\t"), strict=True)) for line in lines]
 
 
-def tiles(batch: int, height: int, width: int, channels: int) -> int:
-    return min(height * width * up(batch, SUBLANES) * up(channels, LANES), channels * height * up(batch, SUBLANES) * up(width, LANES),
-               height * channels * up(width, SUBLANES) * up(batch, LANES), height * width * up(channels, SUBLANES) * up(batch, LANES))
+def counted(counter: str, folder: Path) -> list[dict]:
+    """Rows of both tables with their amounts of work: those of float groups, then those of integers."""
+    def run(*arguments: str) -> list[list[str]]:
+        return [line.split("\t") for line in subprocess.run([counter, *arguments], check=True, capture_output=True, text=True).stdout.splitlines()]
+
+    work = {tuple(line[:3]): np.array(line[3:], float) for line in run()}
+    rows = []
+    for row in read(TABLES / "networks.tsv"):
+        key = row["layers"], row["form"], row["batch"]
+        if key in work:
+            rows.append(row | {"kind": "network" if len(row["layers"].split()) > 2 else "layer", "work": work[key]})
+    for row in read(TABLES / "models.tsv"):
+        key = row["model"], row["form"], row["batch"]
+        if key not in work:
+            work[key] = np.array(run(str(folder / f"{row['model']}-{row['form']}"), row["batch"])[0][1:], float)
+        rows.append(row | {"kind": "held out" if row["model"].startswith("other_") else "model", "network": row["model"], "work": work[key]})
+    return [row | {"cycles": float(row["cycles"])} for row in rows]
 
 
-def amounts(layers: str, form: str, batch: int, matrix: int) -> list[float]:
-    """The work of a network, as tpu/cost/fused.c counts it."""
-    work = dict.fromkeys(WORKS, 0.0)
-    integer = form == "int8"
-    sizes, *steps = layers.split()
-    numbers = [int(size) for size in sizes.split("x")]
-    height, width, channels = numbers if len(numbers) == 3 else (1, 1, numbers[0])
-
-    def product(places: int, taps: int, depth: int, columns: int) -> None:
-        rows = up(batch, INTEGER_ROWS if integer else SUBLANES)
-        work["deep" if depth >= matrix else "shallow"] += places * taps * up(depth, matrix) * up(columns, matrix) * rows
-
-    if integer or steps[0][0] != "f":
-        work["reads"] += 1
-        work["read tiles"] += tiles(batch, height, width, channels)
-    else:
-        work["first dense"] += 1
-    for step in steps:
-        values = [int(value) for value in step[1:].split(".") if value]
-        if step[0] == "+":
-            work["convolution tiles"] += tiles(batch, height, width, channels)
-        elif step == "m":
-            height = width = 1
-            work["others"] += 1
-            work["other tiles"] += tiles(batch, 1, 1, channels)
-        elif step[0] == "f":
-            work["dense"] += 1
-            work["weight bytes"] += channels * values[0] * (1 if integer else 2)
-            product(1, 1, channels, values[0])
-            channels = values[0]
-        else:
-            size, stride = values[0], values[-1]
-            height, width = up(height, stride), up(width, stride)
-            work["convolutions"] += 1
-            if step[0] == "d":
-                work["depthwise"] += height * width * up(batch, SUBLANES) * up(channels, LANES) * size * size
-            else:
-                work["weight bytes"] += size * size * channels * values[1] * (1 if integer else 2)
-                if channels <= 4:
-                    work["stem"] += height * width * (up(batch, SUBLANES) if batch < 32 else up(batch, LANES) / 4)
-                else:
-                    product(height * width, size * size, channels, values[1])
-                channels = values[1]
-            work["convolution tiles"] += tiles(batch, height, width, channels)
-    work["written tiles"] += tiles(batch, height, width, channels)
-    return list(work.values())
+def pairs(rows: list[dict]) -> list[tuple[int, int]]:
+    index = {(row["network"], row["form"], row["batch"], row["chip"]): i for i, row in enumerate(rows)}
+    return [(i, index[name, "int8", batch, chip]) for (name, form, batch, chip), i in index.items() if form == "bf16" and (name, "int8", batch, chip) in index]
 
 
-def fit(rows: list[dict[str, str]], matrix: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cycles by work, and the relative errors."""
-    work = np.array([amounts(row["layers"], row["form"], int(row["batch"]), matrix) for row in rows])
-    cycles = np.array([float(row["cycles"]) for row in rows])
-    weights = np.array([2 if len(row["layers"].split()) > 2 else 1 for row in rows])
+def fit(rows: list[dict], prior: np.ndarray) -> np.ndarray:
+    used = prior > 0
+    work = np.array([row["work"] for row in rows])[:, used]
+    cycles = np.log([row["cycles"] for row in rows])
+    weights = np.array([WEIGHTS[row["kind"]] for row in rows])
+    real, integer = np.array(pairs(rows)).T
+    firm = np.array([*WORKS.values()] * 2)[used]
 
     def errors(logarithms: np.ndarray) -> np.ndarray:
-        return np.concatenate([weights * (np.log(work @ np.exp(logarithms)) - np.log(cycles)), HELD * (logarithms - np.log(PRIOR))])
+        wrong = np.log(work @ np.exp(logarithms)) - cycles
+        return np.concatenate([weights * wrong, RATIOS * weights[real] * (wrong[integer] - wrong[real]), firm * (logarithms - np.log(prior[used]))])
 
-    found = np.exp(least_squares(errors, np.log(PRIOR), loss="soft_l1", f_scale=.2).x)
-    return found, work @ found / cycles
+    found = np.zeros(len(prior))
+    found[used] = np.exp(least_squares(errors, np.log(prior[used]), loss="soft_l1", f_scale=.25).x)
+    return found
 
 
-def main(path: Path) -> None:
-    keys, *lines = path.read_text().splitlines()
-    rows = [dict(zip(keys.split("\t"), line.split("\t"))) for line in lines]
-    print("/* Written by tests/judges/fit_costs.py from tests/tpu/compiler/networks.tsv. */")
+def report(title: str, rows: list[dict], fitted: dict[str, np.ndarray]) -> None:
+    wrong = np.array([row["work"] @ fitted[row["chip"]] / row["cycles"] for row in rows])
+    told = np.array([[rows[k]["cycles"] / rows[i]["cycles"], wrong[k] / wrong[i]] for i, k in pairs(rows)]).T
+    print(f"{title}: {len(rows)} rows, {wrong.min():.2f} to {wrong.max():.2f} times the compiler's cycles; {len(told[0])} quotients int8 ÷ bf16: rank correlation "
+          f"{spearmanr(told[0], told[0] * told[1])[0]:.2f}, median {np.median(told[1]):.2f}, {told[1].min():.2f} to {told[1].max():.2f}", file=sys.stderr)
+
+
+def main(counter: str, folder: Path) -> None:
+    rows = [row for row in counted(counter, folder) if row["batch"] != "1"]
+    fitted = {}
+    for chip, (_, _, wide) in CHIPS.items():
+        chosen = [row for row in rows if row["chip"] == chip and row["kind"] != "held out"]
+        fitted[chip] = fit(chosen, PRIOR[wide])
+        report(chip, [row for row in chosen if row["kind"] != "layer"], fitted)
+    for kind in ("network", "model", "held out"):
+        for chips in (("v5e",), ("v6e",), ("v5e", "v6e")):
+            report(f"{kind}, {' and '.join(chips)}", [row for row in rows if row["kind"] == kind and row["chip"] in chips], fitted)
+    print("/* Written by tests/judges/fit_costs.py from tests/tpu/compiler. */")
     print('#include "tpu/cost/fitted.h"\n')
     print("/* clang-format off */")
     print(f"/* {', '.join(WORKS)} */")
     print("const struct tare_tpu_fitted tare_tpu_fitted[TARE_TPU_FITTED_CHIPS] = {")
-    for chip, (clock, megabytes, matrix) in CHIPS.items():
-        print(f'    {{ "{chip}", {clock:g}, {megabytes << 20}, {matrix},')
-        for form in ("bf16", "int8"):
-            chosen = [row for row in rows if row["chip"] == chip and row["form"] == form and row["batch"] != "1"]
-            cycles, ratios = fit(chosen, matrix)
-            print(f"      {{ {', '.join(f'{value:.4g}' for value in cycles)} }}{',' if form == 'bf16' else ' },'}")
-            print(f"{chip} {form}: {len(chosen)} networks, error {np.sqrt(np.mean(np.log(ratios) ** 2)):.3f}, {ratios.min():.2f} to {ratios.max():.2f}", file=sys.stderr)
+    for chip, (clock, megabytes, _) in CHIPS.items():
+        print(f'    {{ "{chip}", {clock:g}, {megabytes << 20},')
+        for end, values in zip((",", " },"), np.split(fitted[chip], 2), strict=True):
+            print(f"      {{ {', '.join(f'{value:.4g}' for value in values)} }}{end}")
     print("};")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -8,7 +8,6 @@ struct tare_tpu_fitted {
     const char *chip;
     double clock;  /* cycles a second */
     double vector; /* bytes of the vector unit's memory, in which activations stay */
-    int matrix;    /* rows and columns of a matrix unit */
     double real[TARE_TPU_WORKS], integer[TARE_TPU_WORKS]; /* integer: groups of 8 bit integers */
 };
 

@@ -2,10 +2,8 @@
  * only tensors that another op reads pass through memory. Unlike tpu/cost/cost.h, whose units count every op
  * separately, this is for comparing models of one function, and for the times of the Conversion Report.
  *
- * The rules: an elementwise op belongs to the group of its latest input, identities and reshapes to that of their
- * input, every other op begins a group. A tensor is written where a user is in another group or is not elementwise,
- * or it is a result, and read once by each such user; values computed only from constants cost the reading of these
- * constants. Padding belongs to the op that reads it, and an argument's conversion to the matrix product that does.
+ * The rules: groups are those of tpu/cost/groups.h. A tensor is written where a user is in another group, or it is a
+ * result, and read once by each such group; values computed only from constants cost the reading of these constants.
  * Bodies of If and Case all count, those of While as often as they run, where a counter tells (graph/trips.h). */
 #ifndef TARE_TPU_FUSED_COST_H
 #define TARE_TPU_FUSED_COST_H
@@ -13,11 +11,12 @@
 #include "graph/bindings.h"
 #include "graph/model.h"
 #include "interpreter/inference/infer.h"
-#include "tpu/chips.h"
+#include "tpu/cost/schedule.h"
 
 struct tare_fused_cost {
     double macs, integer_macs, float8_macs; /* those of products of 8 or 4 bit integers, and of eight-bit floats */
     double bytes;
+    double work[2][TARE_TPU_WORKS]; /* of groups without and with products of 8 or 4 bit integers */
     double seconds[TARE_TPU_CHIPS]; /* estimated (tpu/cost/schedule.h) */
     double least[TARE_TPU_CHIPS];   /* lower bound: computing at peak, and moving all bytes */
 };

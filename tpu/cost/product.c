@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static double elements(const struct tare_shape *shape) {
+double tare_tpu_elements(const struct tare_shape *shape) {
     double count = 1;
     for (int i = 0; i < shape->rank; i++)
         count *= (double)shape->dims[i];
@@ -30,7 +30,11 @@ static struct tare_tpu_product conv_of(const struct tare_infer *infer, double ma
         }
     }
     if (is_depthwise) columns *= input;
-    const double results = fmax(elements(out), 1), batch = fmax((double)out->dims[0], 1);
+    const double results = fmax(tare_tpu_elements(out), 1), batch = fmax((double)out->dims[0], 1);
+    if (!is_depthwise && results == batch * columns && macs / results == input) /* of one position */
+        return (struct tare_tpu_product){
+            .kind = TARE_TPU_DENSE, .rows = batch, .places = 1, .taps = 1, .depth = input, .columns = columns
+        };
     return (struct tare_tpu_product){ .kind = is_depthwise || (input == 1 && channels > 1) ? TARE_TPU_DEPTHWISE
                                                                                            : TARE_TPU_CONV,
                                       .rows = batch,
@@ -47,7 +51,7 @@ struct tare_tpu_product tare_tpu_product_of(const struct tare_infer *infer, doub
         return conv_of(infer, macs);
     const bool is_batch = strncmp(infer->node->op, "BatchMatMul", strlen("BatchMatMul")) == 0 && out->rank > 2 &&
                           infer->inputs[1].rank > 2;
-    const double results = fmax(elements(out), 1), columns = fmax((double)out->dims[out->rank - 1], 1);
+    const double results = fmax(tare_tpu_elements(out), 1), columns = fmax((double)out->dims[out->rank - 1], 1);
     const double rows = is_batch ? fmax((double)out->dims[out->rank - 2], 1) : results / columns;
     return (struct tare_tpu_product){ .kind = TARE_TPU_DENSE,
                                       .rows = rows,
@@ -57,6 +61,7 @@ struct tare_tpu_product tare_tpu_product_of(const struct tare_infer *infer, doub
                                       .columns = columns };
 }
 
-double tare_tpu_product_tiles(const struct tare_tpu_product *p, double size, double streamed) {
-    return p->places * p->taps * ceil(p->depth / size) * ceil(p->columns / size) * ceil(p->rows / streamed);
+double tare_tpu_product_tiles(const struct tare_tpu_product *p, double size) {
+    const double depth = p->kind == TARE_TPU_CONV ? p->taps * p->depth : p->depth;
+    return ceil(depth / size) * ceil(p->columns / size);
 }

@@ -20,10 +20,12 @@ struct tare_tpu_product {
     double taps, depth, columns;
 };
 
+double tare_tpu_elements(const struct tare_shape *shape); /* of a shape that is fully known */
+
 /* Of an op whose cost has `macs`, on shapes that are fully known; kind TARE_TPU_NO_PRODUCT without any. */
 struct tare_tpu_product tare_tpu_product_of(const struct tare_infer *infer, double macs);
 
-/* Tiles of size × size times groups of `streamed` rows. */
-double tare_tpu_product_tiles(const struct tare_tpu_product *product, double size, double streamed);
+/* Tiles of size × size that the matrix is; the taps of a convolution are rows of it. */
+double tare_tpu_product_tiles(const struct tare_tpu_product *product, double size);
 
 #endif

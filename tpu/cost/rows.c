@@ -4,16 +4,10 @@
 #include "tpu/cost/rows.h"
 #include "base/status.h"
 #include "interpreter/ops/support/dims_wire.h"
+#include "tpu/cost/product.h"
 
 #include <math.h>
 #include <string.h>
-
-static double elements(const struct tare_shape *shape) {
-    double count = 1;
-    for (int i = 0; i < shape->rank; i++)
-        count *= (double)shape->dims[i];
-    return count;
-}
 
 static double dim(const struct tare_shape *shape, int i) {
     return i >= 0 && i < shape->rank ? (double)shape->dims[i] : 1;
@@ -34,7 +28,7 @@ static void conv_with(const struct tare_infer *infer, struct tare_cost *cost, en
         channels = dim(kernel, dims.kernel_output);
     else
         tare_error_clear();
-    cost->macs = elements(&infer->outputs[0]) * elements(kernel) / fmax(channels, 1);
+    cost->macs = tare_tpu_elements(&infer->outputs[0]) * tare_tpu_elements(kernel) / fmax(channels, 1);
 }
 
 /* True where zeros are inserted between the input's elements: a transposed convolution. */
@@ -53,8 +47,8 @@ static void cost_xla_conv(const struct tare_infer *infer, struct tare_cost *cost
     conv_with(infer, cost, TARE_CONV_XLA);
     if (!is_spread(infer)) return;
     if (tare_conv_dims_read(&dims, infer->node, "dimension_numbers", infer->inputs[0].rank, TARE_CONV_XLA) == TARE_OK)
-        cost->macs = elements(&infer->inputs[0]) / fmax(dim(&infer->inputs[0], dims.input_feature), 1) *
-                     elements(&infer->inputs[1]);
+        cost->macs = tare_tpu_elements(&infer->inputs[0]) / fmax(dim(&infer->inputs[0], dims.input_feature), 1) *
+                     tare_tpu_elements(&infer->inputs[1]);
     else
         tare_error_clear();
 }
@@ -69,20 +63,21 @@ static void cost_xla_dot(const struct tare_infer *infer, struct tare_cost *cost)
     if (tare_dims_read(&contracting, 1, infer->node, "dimension_numbers") != TARE_OK) tare_error_clear();
     for (size_t i = 0; i < contracting.count; i++)
         depth *= dim(&infer->inputs[0], (int)contracting.values[i]);
-    cost->macs = elements(&infer->outputs[0]) * depth;
+    cost->macs = tare_tpu_elements(&infer->outputs[0]) * depth;
 }
 
 static void cost_matrix(const struct tare_infer *infer, struct tare_cost *cost) {
-    cost->macs = elements(&infer->outputs[0]) * last(&infer->inputs[0]);
+    cost->macs = tare_tpu_elements(&infer->outputs[0]) * last(&infer->inputs[0]);
 }
 
 static void cost_fused_matrix(const struct tare_infer *infer, struct tare_cost *cost) {
     bool transposed = tare_node_bool(infer->node, "transpose_a", false);
-    cost->macs = elements(&infer->outputs[0]) * dim(&infer->inputs[0], transposed ? 0 : 1);
+    cost->macs = tare_tpu_elements(&infer->outputs[0]) * dim(&infer->inputs[0], transposed ? 0 : 1);
 }
 
 static void cost_fused_conv(const struct tare_infer *infer, struct tare_cost *cost) {
-    cost->macs = elements(&infer->outputs[0]) * elements(&infer->inputs[1]) / fmax(last(&infer->inputs[1]), 1);
+    cost->macs =
+        tare_tpu_elements(&infer->outputs[0]) * tare_tpu_elements(&infer->inputs[1]) / fmax(last(&infer->inputs[1]), 1);
 }
 
 /* Output elements times the sizes of the labels that are summed over. */
@@ -104,7 +99,7 @@ static void cost_einsum(const struct tare_infer *infer, struct tare_cost *cost) 
         }
         at += size + 1;
     }
-    cost->macs = elements(&infer->outputs[0]) * depth;
+    cost->macs = tare_tpu_elements(&infer->outputs[0]) * depth;
 }
 
 /* ---- recurrent cells ---- */
@@ -115,9 +110,9 @@ static void cells(const struct tare_infer *infer, struct tare_cost *cost, const 
     double rows = 0, size = 0;
     for (size_t a = 0; a < def->n_inputs && a < infer->n_inputs; a++) {
         const struct tare_shape *shape = &infer->inputs[a];
-        if (strcmp(def->inputs[a].name, x) == 0) rows = elements(shape) / fmax(last(shape), 1);
+        if (strcmp(def->inputs[a].name, x) == 0) rows = tare_tpu_elements(shape) / fmax(last(shape), 1);
         for (const char *const *name = weights; *name; name++)
-            if (strcmp(def->inputs[a].name, *name) == 0) size += elements(shape);
+            if (strcmp(def->inputs[a].name, *name) == 0) size += tare_tpu_elements(shape);
     }
     cost->macs = rows * size;
 }
@@ -137,20 +132,20 @@ static void cost_gru(const struct tare_infer *infer, struct tare_cost *cost) {
 /* Two multiply-accumulates per element and butterfly level. */
 static void cost_fourier(const struct tare_infer *infer, struct tare_cost *cost) {
     const struct tare_shape *x = &infer->inputs[0], *y = &infer->outputs[0];
-    double count = fmax(elements(x), elements(y));
+    double count = fmax(tare_tpu_elements(x), tare_tpu_elements(y));
     int axes = strstr(infer->node->op, "3D") ? 3 : strstr(infer->node->op, "2D") ? 2 : 1;
     for (int i = 0; i < axes; i++)
         cost->macs += 2 * count * log2(fmax(fmax(dim(x, x->rank - 1 - i), dim(y, y->rank - 1 - i)), 2));
 }
 
 static void cost_sparse_matrix(const struct tare_infer *infer, struct tare_cost *cost) {
-    cost->macs = elements(&infer->inputs[1]) * last(&infer->outputs[0]);
+    cost->macs = tare_tpu_elements(&infer->inputs[1]) * last(&infer->outputs[0]);
 }
 
 /* ---- parts of inputs ---- */
 
 static double bytes_of(const struct tare_shape *shape, int dtype) {
-    return elements(shape) * (double)tare_dtype_size(tare_dtype_base(dtype));
+    return tare_tpu_elements(shape) * (double)tare_dtype_size(tare_dtype_base(dtype));
 }
 
 /* The output's bytes are those read; all other inputs are indices. */

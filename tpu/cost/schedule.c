@@ -5,29 +5,25 @@
 #include <math.h>
 #include <string.h>
 
-enum { LANES = 128, SUBLANES = 8, INTEGER_ROWS = 32, MOST_STEM_CHANNELS = 4, IMAGES_IN_LANES = 32, WIDE = 256 };
+enum { LANES = 128, SUBLANES = 8, INTEGER_ROWS = 32, MOST_STEM_CHANNELS = 4, WIDE = 256 };
 
 /* Images of few channels are in the lanes where there are enough of them: a quarter of the cycles, for up to 128. */
 static double stem_groups(double images) {
-    return images < IMAGES_IN_LANES ? ceil(images / SUBLANES) : ceil(images / LANES) / 4;
+    return images < TARE_TPU_MANY_IMAGES ? ceil(images / SUBLANES) : ceil(images / LANES) / 4;
 }
 
 void tare_tpu_add_product(struct tare_tpu_work_amounts *work, const struct tare_tpu_product *p) {
-    const double streamed = work->integer ? INTEGER_ROWS : SUBLANES;
+    const double groups = ceil(p->rows / (work->integer ? INTEGER_ROWS : SUBLANES));
     const double results = p->places * ceil(p->rows / SUBLANES) * ceil(p->columns / LANES);
-    const double narrow = tare_tpu_product_tiles(p, LANES, streamed), wide = tare_tpu_product_tiles(p, WIDE, streamed);
+    const double narrow = tare_tpu_product_tiles(p, LANES), wide = tare_tpu_product_tiles(p, WIDE);
     float *amount = work->amount;
     switch (p->kind) {
     case TARE_TPU_NO_PRODUCT:
         return;
     case TARE_TPU_DENSE:
-        amount[TARE_TPU_DENSES]++;
-        break;
     case TARE_TPU_CONV:
-        amount[TARE_TPU_CONVS]++;
         break;
     case TARE_TPU_DEPTHWISE:
-        amount[TARE_TPU_CONVS]++;
         amount[TARE_TPU_DEPTHWISE_TILES] += (float)(results * p->taps);
         return;
     }
@@ -35,22 +31,19 @@ void tare_tpu_add_product(struct tare_tpu_work_amounts *work, const struct tare_
         amount[TARE_TPU_STEM] += (float)(p->places * stem_groups(p->rows));
         return;
     }
-    amount[p->depth < LANES ? TARE_TPU_SHALLOW : TARE_TPU_DEEP] += (float)narrow;
-    *(p->depth < WIDE ? &work->shallow_256 : &work->deep_256) += (float)wide;
+    const double matrices = p->kind == TARE_TPU_DENSE ? p->places : 1;
+    amount[TARE_TPU_LATCHED] += (float)(narrow * matrices);
+    amount[TARE_TPU_LATCHED_WIDE] += (float)(wide * matrices);
+    amount[TARE_TPU_STREAMED] += (float)(narrow * p->places * groups);
+    amount[TARE_TPU_STREAMED_WIDE] += (float)(wide * p->places * groups);
 }
 
 double tare_tpu_tiles(const struct tare_shape *shape) {
     const double channels = shape->rank > 0 ? (double)shape->dims[shape->rank - 1] : 1;
     const double images = shape->rank > 1 ? (double)shape->dims[0] : 1;
-    const double columns = shape->rank > 2 ? (double)shape->dims[shape->rank - 2] : 1;
-    double lines = 1;
-    for (int i = 1; i < shape->rank - 2; i++)
-        lines *= (double)shape->dims[i];
-    const double layouts[] = { lines * columns * ceil(images / SUBLANES) * ceil(channels / LANES),
-                               lines * channels * ceil(images / SUBLANES) * ceil(columns / LANES),
-                               lines * channels * ceil(columns / SUBLANES) * ceil(images / LANES),
-                               lines * columns * ceil(channels / SUBLANES) * ceil(images / LANES) };
-    return fmin(fmin(layouts[0], layouts[1]), fmin(layouts[2], layouts[3]));
+    const double places = tare_tpu_elements(shape) / fmax(channels * images, 1);
+    return places *
+           fmin(ceil(images / SUBLANES) * ceil(channels / LANES), ceil(channels / SUBLANES) * ceil(images / LANES));
 }
 
 /* The chip that the compiler was asked about, or the nearest one. */
@@ -80,9 +73,12 @@ static double slower(enum tare_tpu_work kind, const struct tare_tpu_chip *chip, 
     case TARE_TPU_WRITTEN_TILES:
     case TARE_TPU_WEIGHT_BYTES:
         return fitted->hbm_bytes_second / chip->hbm_bytes_second;
-    case TARE_TPU_SHALLOW:
-    case TARE_TPU_DEEP:
+    case TARE_TPU_LATCHED:
+    case TARE_TPU_STREAMED:
+    case TARE_TPU_LATCHED_WIDE:
+    case TARE_TPU_STREAMED_WIDE:
     case TARE_TPU_STEM:
+    case TARE_TPU_TURNED:
         return fitted->bf16_ops_second /
                (float8 && chip->fp8_ops_second > 0 ? chip->fp8_ops_second : chip->bf16_ops_second);
     default:
@@ -99,9 +95,7 @@ double tare_tpu_work_seconds(const struct tare_tpu_work_amounts *work, int chip,
     const double moving = bytes / wanted->hbm_bytes_second;
     double sum = 0;
     for (int w = 0; w < TARE_TPU_WORKS; w++) {
-        double amount = work->amount[w];
-        if (fitted->matrix == WIDE && w == TARE_TPU_SHALLOW) amount = work->shallow_256;
-        if (fitted->matrix == WIDE && w == TARE_TPU_DEEP) amount = work->deep_256;
+        const double amount = work->amount[w];
         sum += amount * cycles[w] * slower(w, wanted, chip_named(fitted->chip), work->float8);
     }
     sum /= fitted->clock;

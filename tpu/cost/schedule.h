@@ -13,33 +13,40 @@
 #include <stdbool.h>
 
 /* A tile is a register of the vector unit: 8 × 128 elements, whatever their type. */
+enum { TARE_TPU_TILE = 8 * 128, TARE_TPU_MANY_IMAGES = 32 /* that many are moved into the lanes */ };
 enum tare_tpu_work {
-    TARE_TPU_FIRST_DENSE,   /* a matrix product that reads arguments and weights from the chip's memory */
-    TARE_TPU_DENSES,        /* matrix products */
-    TARE_TPU_CONVS,         /* convolutions */
-    TARE_TPU_OTHERS,        /* groups without a product: means, softmax, sums that no product computes */
-    TARE_TPU_READS,         /* groups that read an argument, to convert or quantize it */
-    TARE_TPU_READ_TILES,    /* tiles that these read */
+    TARE_TPU_LOOPS,      /* ops without a product */
+    TARE_TPU_DENSES,     /* matrix products */
+    TARE_TPU_FIRST,      /* those whose weights are read from the chip's memory, as no time is left to do so before */
+    TARE_TPU_CONVS,      /* ops with convolutions, or products of matrices that are parts of larger tensors */
+    TARE_TPU_BARE,       /* products of bfloat16 whose results others add to, or slice */
+    TARE_TPU_READ_TILES, /* tiles of arguments that are converted or quantized */
     TARE_TPU_WRITTEN_TILES, /* tiles of results */
     TARE_TPU_WEIGHT_BYTES,
-    TARE_TPU_SHALLOW, /* tiles of a product's matrix times groups of rows, of matrices with fewer rows than a tile */
-    TARE_TPU_DEEP,    /* the same, of all others */
-    TARE_TPU_STEM,    /* positions times groups of eight images, of convolutions of at most four channels */
+    TARE_TPU_LATCHED,      /* tiles of 128 × 128 of a product's matrix */
+    TARE_TPU_STREAMED,     /* these times groups of rows */
+    TARE_TPU_LATCHED_WIDE, /* tiles of 256 × 256; the two for chips with matrix units of this size */
+    TARE_TPU_STREAMED_WIDE,
+    TARE_TPU_STEM,   /* positions times groups of eight images, of convolutions of at most four channels */
+    TARE_TPU_TURNED, /* positions of images of few channels, an argument, that a convolution moves into the lanes */
     TARE_TPU_DEPTHWISE_TILES, /* tiles times taps */
     TARE_TPU_CONV_TILES,      /* tiles that convolutions, and sums fused with them, compute */
-    TARE_TPU_OTHER_TILES,     /* tiles that groups without a product compute */
+    TARE_TPU_INNER_TILES,     /* tiles of convolutions that are computed inside others */
+    TARE_TPU_LOOP_TILES,      /* tiles that elementwise ops without a product compute */
+    TARE_TPU_REDUCED_TILES,   /* tiles that are reduced: of means and softmax */
+    TARE_TPU_SPREAD_TILES,    /* tiles of concatenations and enlarged images */
+    TARE_TPU_CURVE_TILES,     /* tiles times transcendental functions */
     TARE_TPU_WORKS
 };
 
 struct tare_tpu_work_amounts {
     float amount[TARE_TPU_WORKS];
-    float shallow_256, deep_256; /* on chips with matrix units of 256 × 256 */
-    bool integer;                /* of 8 or 4 bit integers */
-    bool float8;                 /* products of eight-bit floats */
+    bool integer; /* of 8 or 4 bit integers */
+    bool float8;  /* products of eight-bit floats */
 };
 
 void tare_tpu_add_product(struct tare_tpu_work_amounts *work, const struct tare_tpu_product *product);
-/* Registers that a tensor of known shape takes in the layout that takes fewest: 128 channels, columns or images wide.
+/* Registers that a tensor of known shape takes in the layout that takes fewest: 128 channels or images wide.
  */
 double tare_tpu_tiles(const struct tare_shape *shape);
 

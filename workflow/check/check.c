@@ -127,6 +127,7 @@ static tare_status estimate_part(bool *found, struct check *c, size_t number) {
             status = tare_tpu_fused_cost(&cost, &scratch, model, signature, request->batch, add_op, &list);
         if (status == TARE_OK && list.failed) status = TARE_NO_MEMORY;
         if (status == TARE_OK) part->seconds = cost.seconds[request->chip];
+        if (status == TARE_OK) memcpy(part->work, cost.work, sizeof part->work);
         if (status == TARE_OK) part->integer_macs = cost.integer_macs;
         if (status == TARE_OK) part->float8_macs = cost.float8_macs;
         sort_ops(part->estimated_ops, part->n_estimated_ops);

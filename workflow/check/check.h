@@ -6,6 +6,7 @@
 #include "base/option.h"
 #include "graph/model.h"
 #include "tpu/chips.h"
+#include "tpu/cost/schedule.h"
 
 struct tare_check_request {
     const char *signature;          /* NULL: serving_default, or the only one */
@@ -30,6 +31,7 @@ struct tare_check_part {
     const char *error;                /* the compiler's; NULL: it compiles, or was not asked */
     double cycles;                    /* NaN: only estimated */
     double seconds;                   /* estimated */
+    double work[2][TARE_TPU_WORKS];   /* that the estimate counts (tpu/cost/fused.h) */
     double integer_macs, float8_macs; /* products of 8 or 4 bit integers, of eight-bit floats; 0 if not known */
     double code, arguments, results, temporary; /* bytes, by the compiler; NaN: only estimated */
     struct tare_check_op *ops;                  /* the compiler's, the dearest first; empty: only estimated */

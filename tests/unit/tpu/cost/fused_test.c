@@ -100,6 +100,34 @@ static void elementwise_ops_after_it__cost_no_traffic(void **state) {
     tare_model_free(f.model);
 }
 
+static void an_op_before_a_product__is_computed_by_it(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    tare_node_set_input(f.product.node, 0, mini_node(f.model->main, "Tanh", "tanh", 1, f.x));
+    count(&f, f.product);
+    assert_int_equal(f.groups, 1);
+    assert_float_equal(f.cost.work[0][TARE_TPU_LOOPS], 0, 0);
+    assert_float_equal(f.cost.work[0][TARE_TPU_CURVE_TILES], 1, 0);
+    assert_float_equal(f.cost.work[0][TARE_TPU_FIRST], 1, 0);
+    tare_model_free(f.model);
+}
+
+/* The reduction is computed at the end of the product, the division by the number of columns by another op. */
+static void a_mean_of_rows__is_one_op_after_a_product_and_two_after_an_argument(void **state) {
+    static const int32_t axis[] = { 1 };
+    for (int of_argument = 0; of_argument < 2; of_argument++) {
+        struct fixture f;
+        set_up(&f);
+        struct tare_edge axes = mini_ints(f.model->main, "axes", 1, axis);
+        count(&f, mini_node(f.model->main, "Mean", "mean", 2, of_argument ? f.x : f.product, axes));
+        assert_float_equal(f.cost.work[0][TARE_TPU_LOOPS], 1 + of_argument, 0);
+        assert_float_equal(f.cost.work[0][TARE_TPU_REDUCED_TILES], 1, 0);
+        tare_model_free(f.model);
+    }
+    (void)state;
+}
+
 static void what_two_products_share__is_written_once_and_read_twice(void **state) {
     struct fixture f;
     (void)state;
@@ -178,6 +206,8 @@ int main(void) {
         cmocka_unit_test(one_product__reads_its_inputs_and_writes_its_result),
         cmocka_unit_test(a_product_of_float8__has_its_rate),
         cmocka_unit_test(elementwise_ops_after_it__cost_no_traffic),
+        cmocka_unit_test(an_op_before_a_product__is_computed_by_it),
+        cmocka_unit_test(a_mean_of_rows__is_one_op_after_a_product_and_two_after_an_argument),
         cmocka_unit_test(what_two_products_share__is_written_once_and_read_twice),
         cmocka_unit_test(integers_that_become_floats__are_read_as_integers),
     };

@@ -1,0 +1,272 @@
+/* What an op adds to the traffic and to the work of its group. */
+#include "base/tensor/float8.h"
+#include "tpu/cost/groups.h"
+#include "tpu/cost/rows.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_DEPTH = 64 };
+
+/* ---- traffic ---- */
+
+/* Constants that a value is computed from. */
+static double constant_bytes(const struct tare_fused_graph *g, struct tare_edge edge, int depth) {
+    double bytes = 0;
+    if (++g->f->visited > TARE_FUSED_MOST_NODES) return 0;
+    if (tare_fused_reads_shape(edge.node->op)) return 0;
+    if (strcmp(edge.node->op, "Const") == 0 || depth > MOST_DEPTH) return tare_fused_bytes(g, edge);
+    for (size_t i = 0; i < edge.node->n_inputs; i++)
+        bytes += constant_bytes(g, edge.node->inputs[i], depth + 1);
+    return bytes;
+}
+
+static double weight_bytes(struct tare_fused_graph *g, struct tare_fused_group *group, struct tare_edge from) {
+    const double bytes = constant_bytes(g, from, 0);
+    /* A conversion writes float32 weights in bfloat16. */
+    const double written = tare_edge_dtype(from) == TARE_DT_FLOAT ? fmin(bytes, tare_fused_bytes(g, from) / 2) : bytes;
+    group->work.amount[TARE_TPU_WEIGHT_BYTES] += (float)written;
+    return bytes;
+}
+
+/* Bytes that one input reads from memory; notes that its producer writes them. */
+static double read_bytes(struct tare_fused_graph *g, const struct tare_node *user, struct tare_edge edge) {
+    const struct tare_edge from = tare_fused_source(edge);
+    if (tare_node_is_arg(from.node)) return tare_fused_bytes(g, from);
+    if (g->constant[from.node->position]) return weight_bytes(g, tare_fused_group_of(g, user), from);
+    if (tare_tpu_op_is_free(from.node->op)) return tare_fused_bytes(g, from); /* a placeholder, a variable's value */
+    if (tare_fused_group_of(g, from.node) == tare_fused_group_of(g, user)) return 0;
+    g->written[from.node->position][from.index] = true;
+    return tare_fused_bytes(g, from);
+}
+
+/* ---- work ---- */
+
+bool tare_fused_is_integer(int dtype) {
+    return dtype == TARE_DT_INT8 || dtype == TARE_DT_QINT8 || dtype == TARE_DT_INT4;
+}
+
+/* The codes of a product of float8, which TensorFlow's ops take as float32. */
+static bool is_float8(struct tare_edge edge) {
+    const struct tare_node *cast = tare_fused_source(edge).node;
+    return tare_node_is(cast, "Cast") && tare_float8_format(tare_edge_dtype(cast->inputs[0]));
+}
+
+tare_status tare_fused_read_op(struct tare_fused_op *out, const struct tare_fused_graph *g,
+                               const struct tare_node *node) {
+    struct tare_arena *arena = g->f->arena;
+    struct tare_shape *shapes = TARE_NEW_ARRAY(arena, struct tare_shape, node->n_inputs + node->n_outputs + 1);
+    int *dtypes = TARE_NEW_ARRAY(arena, int, node->n_inputs + 1);
+    if (!shapes || !dtypes) return TARE_NO_MEMORY;
+    *out = (struct tare_fused_op){ .integer = node->n_inputs > 1 };
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        shapes[i] = tare_fused_shape(g, node->inputs[i]);
+        dtypes[i] = tare_edge_dtype(node->inputs[i]);
+        out->cost.bytes += tare_fused_bytes(g, node->inputs[i]);
+        if (i < 2) out->integer &= tare_fused_is_integer(dtypes[i]);
+    }
+    for (size_t i = 0; i < node->n_outputs; i++) {
+        const struct tare_edge edge = { (struct tare_node *)node, (int)i };
+        shapes[node->n_inputs + i] = tare_fused_shape(g, edge);
+        out->cost.bytes += tare_fused_bytes(g, edge);
+    }
+    out->infer = (struct tare_infer){ .node = node,
+                                      .n_inputs = node->n_inputs,
+                                      .n_outputs = node->n_outputs,
+                                      .arena = arena,
+                                      .inputs = shapes,
+                                      .outputs = shapes + node->n_inputs,
+                                      .input_dtypes = dtypes };
+    tare_tpu_op_cost(&out->infer, &out->cost);
+    out->product = tare_tpu_product_of(&out->infer, out->cost.macs);
+    out->integer &= out->cost.macs > 0;
+    return TARE_OK;
+}
+
+/* A sum of what this group computes with what another one does. */
+static bool joins_groups(const struct tare_fused_graph *g, const struct tare_node *node) {
+    size_t values = 0;
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        const struct tare_node *from = tare_fused_source(node->inputs[i]).node;
+        values += !tare_node_is_arg(from) && !g->constant[from->position];
+    }
+    return values > 1;
+}
+
+/* Multiplications that a transcendental function takes, in those of a short one. */
+static float curves_of(const char *op) {
+    static const struct {
+        const char *op;
+        float curves;
+    } rows[] = { { "Erf", 4 }, { "Erfc", 4 },     { "Tanh", 1 }, { "Sigmoid", 1 }, { "Exp", 1 },  { "Log", 1 },
+                 { "Pow", 2 }, { "Softplus", 2 }, { "Elu", 1 },  { "Selu", 1 },    { "Log1p", 1 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(op, rows[i].op) == 0) return rows[i].curves;
+    return 0;
+}
+
+/* A mean, say, of the last axis: of values in the lanes. */
+static bool reduces_rows(const struct tare_infer *infer) {
+    const struct tare_shape *in = &infer->inputs[0], *out = &infer->outputs[0];
+    const double channels = in->rank > 0 ? (double)in->dims[in->rank - 1] : 1;
+    const double last = out->rank > 0 ? (double)out->dims[out->rank - 1] : 1;
+    return out->rank == 0 || last != channels;
+}
+
+static bool is_first_of(const struct tare_fused_graph *g, const struct tare_node *node) {
+    return g->leader[node->position] == node;
+}
+
+/* Of rows, of which a tensor has no other dimensions than the first and the last. */
+static bool is_flat(const struct tare_shape *x) {
+    return x->rank <= 2 || tare_tpu_elements(x) == (double)x->dims[0] * (double)x->dims[x->rank - 1];
+}
+
+/* Others compute what follows the product: its result has been written. */
+static bool is_bare(const struct tare_fused_graph *g, const struct tare_fused_group *own) {
+    bool is_sliced = own->n_users > 0;
+    for (size_t i = 0; i < own->n_users && i < TARE_FUSED_USERS; i++)
+        is_sliced &= g->groups[own->users[i]->position].kind == TARE_FUSED_SLICE;
+    return !own->integer && !own->is_result && !own->has_epilogue && (is_sliced || !own->has_bias);
+}
+
+/* A flattened image: its values are moved into rows first, if they are not gathered there. */
+static bool is_flattened(const struct tare_fused_graph *g, const struct tare_fused_op *op,
+                         const struct tare_fused_group *own) {
+    if (own->before && g->groups[own->before->position].kind == TARE_FUSED_GATHER) return false;
+    const struct tare_shape from = tare_fused_shape(g, tare_fused_source(op->infer.node->inputs[0]));
+    const struct tare_shape *x = &op->infer.inputs[0];
+    return from.rank > 2 && x->rank == 2 && from.dims[from.rank - 1] != x->dims[1];
+}
+
+static void add_dense(struct tare_fused_graph *g, const struct tare_fused_op *op, struct tare_fused_group *group,
+                      const struct tare_fused_group *own) {
+    float *amount = group->work.amount;
+    amount[TARE_TPU_DENSES]++;
+    amount[TARE_TPU_BARE] += is_bare(g, own);
+    amount[TARE_TPU_LOOPS] += is_flattened(g, op, own);
+    if (own->level >= TARE_FUSED_FIRST_LEVELS || g->has_first[own->level]) return;
+    g->has_first[own->level] = true;
+    amount[TARE_TPU_FIRST]++;
+}
+
+/* A sum of integers to which only another convolution's group adds: that one makes floats of it. */
+static bool is_scaled_later(const struct tare_fused_graph *g, const struct tare_fused_group *own) {
+    const struct tare_fused_group *user = own->n_users == 1 ? &g->groups[own->users[0]->position] : NULL;
+    return user && own->integer && !own->is_result && user->kind == TARE_FUSED_PRODUCT &&
+           tare_edge_dtype(own->output) == TARE_DT_FLOAT &&
+           (!user->before || &g->groups[user->before->position] != own);
+}
+
+/* Many images of few channels, which come in the order of an argument. One channel has no order. */
+static bool is_turned(const struct tare_fused_op *op, const struct tare_fused_group *own) {
+    enum { MOST_CHANNELS = 4 };
+    const struct tare_tpu_product *product = &op->product;
+    return !own->integer && own->reads_argument && product->kind == TARE_TPU_CONV && product->depth > 1 &&
+           product->depth <= MOST_CHANNELS && product->rows >= TARE_TPU_MANY_IMAGES;
+}
+
+static void add_product(struct tare_fused_graph *g, const struct tare_fused_op *op, struct tare_fused_group *group,
+                        const struct tare_fused_group *own) {
+    const float tiles = (float)tare_tpu_tiles(&op->infer.outputs[0]);
+    const struct tare_shape *in = &op->infer.inputs[0];
+    float *amount = group->work.amount;
+    tare_tpu_add_product(&group->work, &op->product);
+    if (op->product.kind == TARE_TPU_DENSE && is_flat(&op->infer.inputs[0])) {
+        add_dense(g, op, group, own);
+        return;
+    }
+    if (is_turned(op, own))
+        amount[TARE_TPU_TURNED] += (float)(tare_tpu_elements(in) / (double)in->dims[in->rank - 1] / op->product.rows);
+    if (is_scaled_later(g, own)) return;
+    amount[own->is_inner ? TARE_TPU_INNER_TILES : TARE_TPU_CONV_TILES] += tiles;
+    amount[TARE_TPU_CONVS] += !own->is_inner;
+}
+
+/* The first op of a group without a product. */
+static void add_loop(const struct tare_fused_graph *g, const struct tare_fused_op *op, struct tare_fused_group *group) {
+    const struct tare_fused_group *own = &g->groups[op->infer.node->position];
+    const struct tare_fused_group *before = own->before ? &g->groups[own->before->position] : NULL;
+    const float results = (float)tare_tpu_tiles(&op->infer.outputs[0]);
+    const float inputs = op->infer.n_inputs ? (float)tare_tpu_tiles(&op->infer.inputs[0]) : 0;
+    const bool follows = before && !before->inside; /* computed at the end of the group before */
+    const bool is_own = own == group;
+    float *amount = group->work.amount;
+    switch (own->kind) {
+    case TARE_FUSED_PRODUCT:
+    case TARE_FUSED_PADDING:
+        return;
+    case TARE_FUSED_SLICE:
+        amount[TARE_TPU_LOOPS] += is_own;
+        return;
+    case TARE_FUSED_JOINT:
+    case TARE_FUSED_REPEAT:
+        amount[TARE_TPU_LOOPS] += is_own;
+        amount[TARE_TPU_SPREAD_TILES] += results;
+        return;
+    case TARE_FUSED_GATHER:
+        amount[TARE_TPU_LOOPS]++;
+        return;
+    case TARE_FUSED_SOFTMAX:
+        amount[TARE_TPU_LOOPS] += 1.f + (own->is_result || !follows);
+        amount[TARE_TPU_REDUCED_TILES] += 2 * results;
+        return;
+    case TARE_FUSED_REDUCTION:
+        if (!is_own) return; /* by the convolution before */
+        amount[TARE_TPU_LOOPS] += reduces_rows(&op->infer) ? 1.f + !follows : 1.f;
+        amount[TARE_TPU_REDUCED_TILES] += inputs;
+        return;
+    case TARE_FUSED_ELEMENTWISE:
+        amount[TARE_TPU_LOOPS] += is_own;
+        if (own->reads_argument)
+            amount[TARE_TPU_READ_TILES] += (float)ceil(tare_tpu_elements(&op->infer.outputs[0]) / TARE_TPU_TILE);
+        else if (is_own)
+            amount[TARE_TPU_LOOP_TILES] += results;
+        return;
+    case TARE_FUSED_OTHER:
+        amount[TARE_TPU_LOOPS]++;
+        amount[TARE_TPU_LOOP_TILES] += results;
+        return;
+    }
+}
+
+static void add_work(struct tare_fused_graph *g, const struct tare_fused_op *op, struct tare_fused_group *group) {
+    const struct tare_node *node = op->infer.node;
+    const struct tare_fused_group *own = &g->groups[g->leader[node->position]->position];
+    const float tiles = node->n_outputs ? (float)tare_tpu_tiles(&op->infer.outputs[0]) : 0;
+    float *amount = group->work.amount;
+    const bool becomes_integer = node->n_outputs && tare_fused_is_integer(node->output_dtypes[0]);
+    if (op->product.kind != TARE_TPU_NO_PRODUCT)
+        add_product(g, op, group, own);
+    else if (is_first_of(g, node))
+        add_loop(g, op, group);
+    else if (group->work.amount[TARE_TPU_CONVS] > 0 && joins_groups(g, node))
+        amount[TARE_TPU_CONV_TILES] += tiles;
+    else if (own->kind == TARE_FUSED_REDUCTION && becomes_integer)
+        amount[TARE_TPU_LOOPS]++; /* a mean is quantized by another op */
+    amount[TARE_TPU_CURVE_TILES] += curves_of(node->op) * tiles;
+}
+
+tare_status tare_fused_count(struct tare_fused_graph *g, const struct tare_node *node, bool is_call) {
+    struct tare_fused_group *group = tare_fused_group_of(g, node);
+    struct tare_fused_op op;
+    double all = 0, read = 0;
+    TARE_TRY(tare_fused_read_op(&op, g, node));
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        all += tare_fused_bytes(g, node->inputs[i]);
+        read += read_bytes(g, node, node->inputs[i]);
+    }
+    for (size_t i = 0; i < node->n_outputs; i++)
+        all += tare_fused_bytes(g, (struct tare_edge){ (struct tare_node *)node, (int)i });
+    /* An op that reads a part of its inputs has a cost function. */
+    group->cost.bytes += op.cost.bytes < all ? op.cost.bytes : read;
+    group->cost.macs += op.cost.macs;
+    group->cost.integer_macs += op.integer ? op.cost.macs : 0;
+    if (op.cost.macs > 0 && is_float8(node->inputs[0]) && is_float8(node->inputs[1])) {
+        group->work.float8 = true;
+        group->cost.float8_macs += op.cost.macs;
+    }
+    if (op.cost.macs > 0) group->work.integer |= op.integer;
+    if (!is_call) add_work(g, &op, group);
+    return TARE_OK;
+}
