@@ -232,7 +232,7 @@ static tare_status enqueue(tare_calibrator *c, struct item sample) {
 tare_status tare_public_calibrator_push(tare_calibrator *c, const tare_array *inputs, size_t n_inputs, bool record) {
     const volatile sig_atomic_t *interrupted = c->work.options.interrupted;
     struct item sample;
-    if (interrupted && *interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+    if (tare_flag_is_set(interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
     TARE_TRY(bind(&sample, c, inputs, n_inputs, record));
     return enqueue(c, sample);
 }

@@ -113,7 +113,7 @@ void tare_context_on_log(tare_context *context, enum tare_log_level most, tare_l
 }
 
 void tare_context_cancel(tare_context *context, int cancel) {
-    context->cancelled = cancel ? TARE_STOP_INTERRUPTED : TARE_STOP_NONE;
+    __atomic_store_n(&context->cancelled, cancel ? TARE_STOP_INTERRUPTED : TARE_STOP_NONE, __ATOMIC_RELAXED);
     if (!cancel) context->control.stopped = 0;
 }
 

@@ -68,7 +68,7 @@ static tare_status write_all(struct tare_tfrecord_writer *writer, const tare_rec
     for (int64_t i = 0;; i++) {
         const tare_array *arrays;
         size_t count;
-        if (interrupted && *interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        if (tare_flag_is_set(interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
         TARE_TRY(tare_public_next_record(records, &arrays, &count, i));
         if (!arrays) return TARE_OK;
         TARE_TRY(tare_error_prefix(write_record(writer, arrays, count), "record %lld", (long long)i));

@@ -54,7 +54,7 @@ void tare_reader_close(tare_reader *reader) {
 static tare_status read_next(tare_reader *reader, bool *end) {
     const volatile sig_atomic_t *interrupted = tare_public_interrupted(reader->context);
     struct tare_record where;
-    if (interrupted && *interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+    if (tare_flag_is_set(interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
     tare_sample_reset(&reader->sample);
     TARE_TRY(tare_source_next(&reader->sample, &where, end, reader->source, NULL, NULL));
     if (*end) return TARE_OK;

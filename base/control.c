@@ -55,7 +55,8 @@ static const char *lost(void) {
 }
 
 const char *tare_control_reason(void) {
-    if (call.control && call.control->has_reason && *call.control->cancelled == TARE_STOP_TIME)
+    if (call.control && call.control->has_reason &&
+        __atomic_load_n(call.control->cancelled, __ATOMIC_RELAXED) == TARE_STOP_TIME)
         return "the time limit has passed";
     return "interrupted";
 }
@@ -88,7 +89,7 @@ static bool is_patient(void) {
 tare_status tare_control_check(void) {
     const char *name = lost();
     if (name) return tare_file_lost_error(name);
-    if (!call.control || !call.control->cancelled || !*call.control->cancelled) return TARE_OK;
+    if (!call.control || !tare_flag_is_set(call.control->cancelled)) return TARE_OK;
     if (!atomic_load(&call.control->stopped) && is_patient()) return TARE_OK;
     atomic_store(&call.control->stopped, 1);
     return stopped();

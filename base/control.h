@@ -15,6 +15,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whether a flag is set that another thread or a signal handler may set at any time; NULL: never. */
+static inline bool tare_flag_is_set(const volatile sig_atomic_t *flag) {
+    return flag && __atomic_load_n(flag, __ATOMIC_RELAXED);
+}
+
 /* Values of *cancelled where it has a reason. */
 enum tare_stop {
     TARE_STOP_NONE,

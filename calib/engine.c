@@ -154,7 +154,7 @@ static void take_part_in_save(struct engine *e) {
 
 /* Fills the batch, or leaves it empty at the end. With the lock. */
 static void fetch(struct engine *e, struct tare_batch *batch) {
-    if (e->options->interrupted && *e->options->interrupted) e->stop = e->interrupted = true;
+    if (tare_flag_is_set(e->options->interrupted)) e->stop = e->interrupted = true;
     const bool unsaved = e->state_path && e->records > e->save_tried_records;
     if (!e->stop && !e->saving && unsaved && tare_clock_seconds() >= e->save_at) {
         e->saving = true;

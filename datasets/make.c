@@ -1,5 +1,6 @@
 /* Writes samples to TFRecord files. */
 #include "datasets/make.h"
+#include "base/control.h"
 #include "base/alloc.h"
 #include "base/output.h"
 #include "datasets/data_file.h"
@@ -20,7 +21,7 @@ static tare_status write_sample(struct tare_tfrecord_writer *writer, const struc
 }
 
 static tare_status check_interrupted(const struct tare_make_options *options) {
-    if (options->interrupted && *options->interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+    if (tare_flag_is_set(options->interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
     return TARE_OK;
 }
 

@@ -1,5 +1,6 @@
 /* Splitting TFRecord files: the first pass counts the records, the second copies each to its part. */
 #include "base/alloc.h"
+#include "base/control.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "datasets/data_file.h"
@@ -44,7 +45,7 @@ static tare_status read_file(struct splitter *s, struct tare_tfrecord_reader *re
         struct tare_tfrecord record;
         bool end;
         tare_status status;
-        if (common->interrupted && *common->interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        if (tare_flag_is_set(common->interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
         status = tare_tfrecord_next(&record, &end, reader);
         if (status != TARE_OK) {
             TARE_TRY(pass_over(s, status));

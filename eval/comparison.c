@@ -1,6 +1,7 @@
 /* Runs the models of a comparison over the records: the first model is the reference, whose outputs are stored; the
  * outputs of every later model are measured against them and against labels as they come. */
 #include "eval/evaluation.h"
+#include "base/control.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/progress.h"
@@ -420,7 +421,7 @@ static tare_status replay_records(struct tare_comparison_pass *pass, const struc
         struct tare_sample sample;
         struct tare_record where;
         bool end = false;
-        if (options->interrupted && *options->interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        if (tare_flag_is_set(options->interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
         TARE_TRY(tare_record_reader_next(&sample, &where, &end, reader));
         if (end) return TARE_OK;
         const struct tare_tensor *outputs = tare_reference_store_get(&known->references, pass->record);

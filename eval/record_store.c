@@ -1,6 +1,7 @@
 /* Decoded records in temporary files. A decoded sample may keep the bytes that it was decoded from, so the store copies
  * its tensors; runs receive views of them. */
 #include "eval/record_store.h"
+#include "base/control.h"
 #include "base/alloc.h"
 #include "eval/series.h"
 
@@ -58,7 +59,7 @@ static tare_status read_all(struct tare_record_store *store, bool *fits, struct 
         struct tare_sample sample;
         struct tare_record where;
         tare_status status;
-        if (options->interrupted && *options->interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        if (tare_flag_is_set(options->interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
         TARE_TRY(tare_record_reader_next(&sample, &where, &end, reader));
         if (end) break;
         status = add(store, &sample, &where);

@@ -1,6 +1,7 @@
 /* Runs a signature over the records of files on several threads. Batches are numbered in reading order, and results are
  * delivered in that order, so that outputs, figures and the first error do not depend on timing. */
 #include "eval/runner.h"
+#include "base/control.h"
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "eval/record_store.h"
@@ -139,8 +140,7 @@ static tare_status read_batch(struct batch *batch, struct crew *crew) {
     while (batch->count < plan->batch && !crew->at_end) {
         struct tare_sample sample;
         struct tare_record where;
-        if (plan->options->interrupted && *plan->options->interrupted)
-            return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        if (tare_flag_is_set(plan->options->interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
         TARE_TRY(next_record(&sample, &where, crew));
         if (!crew->at_end)
             TARE_TRY(tare_records_locate(take(batch, plan, &sample, &where), plan->files, &where, &where));

@@ -1,5 +1,6 @@
 /* Records through batchers; see the header. Finds the batchers of a signature and reads the records in groups. */
 #include "eval/served_batches_group.h"
+#include "base/control.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "eval/model_inputs.h"
@@ -188,8 +189,7 @@ static tare_status read_group(struct reader *reader, int64_t most_rows) {
     while (!reader->end && rows < most_rows) {
         struct tare_sample sample;
         struct tare_record where;
-        if (reader->options->interrupted && *reader->options->interrupted)
-            return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        if (tare_flag_is_set(reader->options->interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
         TARE_TRY(tare_source_next(&sample, &where, &reader->end, reader->source, NULL, NULL));
         if (reader->end) break;
         if (!TARE_GROW(reader->records, reader->count, reader->capacity)) {

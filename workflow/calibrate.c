@@ -1,6 +1,7 @@
 /* Calibrates a prepared model: finds the files of each signature, lists the tensors to observe, and runs the records
  * through calib/engine.h. A saved state is resumed only if model, files and settings are the same. */
 #include "workflow/calibrate.h"
+#include "base/control.h"
 #include "workflow/array_names.h"
 #include "base/alloc.h"
 #include "base/progress.h"
@@ -363,7 +364,7 @@ static tare_status read_feed(struct tare_calibration *calibration, struct tare_t
             tare_tensor_reset(&inputs[i]);
         const int32_t at = tare_calibration_find_input(calibration, feed->signature->key, source->files[record.file]);
         TARE_TRY(tare_record_set_add(&calibration->inputs[at].records, record.number, record.number + 1));
-        if (interrupted && *interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        if (tare_flag_is_set(interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
     }
 }
 

@@ -1,6 +1,7 @@
 /* Checks evaluation records before anything runs. Leakage compares the tensors that reach the model with the digests in
  * the calibration (calib/sample_digest.h). */
 #include "workflow/evaluation_data.h"
+#include "base/control.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "datasets/data_file.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 
 static bool is_interrupted(const struct tare_evaluation *evaluation) {
-    return evaluation->records.interrupted && *evaluation->records.interrupted;
+    return tare_flag_is_set(evaluation->records.interrupted);
 }
 
 /* ---- labels ---- */

@@ -117,7 +117,7 @@ static void keep_exception(struct call *call) {
         return;
     }
     PyErr_Fetch(&call->type, &call->value, &call->traceback);
-    *call->cancelled = 1;
+    __atomic_store_n(call->cancelled, 1, __ATOMIC_RELAXED);
 }
 
 /* With the lock and without the GIL, both at the beginning and at the end. */
