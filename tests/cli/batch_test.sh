@@ -156,7 +156,7 @@ wait
 [ -s "$work/rank1.json" ] && fail "rank 1 reports, too"
 grep -q '"jobs_total": 3' "$work/rank0.json" || fail "rank 0 does not report all: $(cat "$work/rank0.json")"
 for model in glyphs other; do
-    [ -f "$work/folder/$model-weight_only/saved_model.pb" ] || fail "$model was not made from the folder"
+    [ -f "$work/folder/$model-weight_only/saved_model.pb" ] || fail "$model was not made from the folder: $(cat "$work/rank0.json")"
 done
 
 # A rank that ends with an error or gives no sign of life ends the run within seconds: its jobs fail, with its number.

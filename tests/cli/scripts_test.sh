@@ -94,7 +94,7 @@ status=$?
 grep -qxE ' +[01] s  first one' "$work/listed" && grep -qxE ' +[01] s  absent: skipped' "$work/listed" && grep -qxE ' +[1-9] s  second: failed' "$work/listed" && [ "$(wc -l <"$work/listed")" -eq 3 ] || fail "stages: $(cat "$work/listed")"
 # cross-arm64.sh is skipped where apt reaches no packages, and fails where a download breaks off.
 mkdir -p "$work/cross/scripts" "$work/cross/build" "$work/tools"
-cp "$scripts/cross-arm64.sh" "$scripts/tests.sh" "$work/cross/scripts"
+cp "$scripts"/{cross-arm64,arm64-root,tests}.sh "$work/cross/scripts"
 for tool in aarch64-linux-gnu-gcc qemu-aarch64-static; do ln -s /bin/true "$work/tools/$tool"; done
 ln -s /bin/true "$work/cross/build/tare"
 printf '#!/bin/sh\ncase " $* " in *" update "*) exit $UPDATE ;; *) exit 100 ;; esac\n' >"$work/tools/apt-get"
