@@ -12,7 +12,7 @@ FROM debian:bookworm-slim
 RUN --mount=type=bind,from=build,source=/packages,target=/packages \
     apt-get update \
     && apt-get install -y --no-install-recommends /packages/tare_*.deb \
-    && rm -rf /var/lib/apt/lists/* /usr/share/doc/tare/docs \
+    && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --create-home tare \
     && mkdir /work && chown tare /work
 USER tare
