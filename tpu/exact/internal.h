@@ -42,7 +42,7 @@ struct tare_exact_values {
     struct tare_exact_view *views; /* the main graph first */
     size_t n_views;
     struct tare_graph_table by_graph; /* -> struct tare_exact_view */
-    struct tare_map by_edge, by_node, final, limited;
+    struct tare_map by_edge, by_node, final, terms, limited;
     struct tare_exact_slot *worklist;
     bool has_lists;
 };

@@ -28,6 +28,22 @@ static tare_status each_output(struct tare_exact_values *v, visit seed) {
     return TARE_OK;
 }
 
+enum { DEEPEST = 256 };
+
+static bool ends(struct tare_edge edge, int depth) {
+    return !edge.node || tare_node_is_arg(edge.node) || depth > DEEPEST;
+}
+
+/* *first: the edge is not in the table yet; it is afterwards. */
+static tare_status enter(bool *first, struct tare_exact_values *v, struct tare_map *seen, struct tare_edge edge) {
+    struct tare_edge *key = TARE_NEW(v->arena, struct tare_edge); /* zeroed: padding, too */
+    if (!key) return TARE_NO_MEMORY;
+    key->node = edge.node;
+    key->index = edge.index;
+    *first = !tare_map_get_n(seen, (const char *)key, sizeof *key);
+    return !*first || tare_map_set_n(seen, (const char *)key, sizeof *key, v) ? TARE_OK : TARE_NO_MEMORY;
+}
+
 /* ---- probabilities ---- */
 
 /* exp(x) / sum(exp(x)), as softmax over an axis that is not the last is written. */
@@ -61,16 +77,11 @@ static tare_status find_before(const char **reason, struct tare_exact_values *v,
 
 /* Sets *reason when the value is a probability that is only moved afterwards; every edge on the way stays exact. */
 static tare_status find_final(const char **reason, struct tare_exact_values *v, struct tare_edge edge, int depth) {
-    enum { DEEPEST = 256 };
     const char *found = NULL;
-    struct tare_edge *key;
-    if (!edge.node || tare_node_is_arg(edge.node) || depth > DEEPEST) return TARE_OK;
-    key = TARE_NEW(v->arena, struct tare_edge); /* zeroed: padding, too */
-    if (!key) return TARE_NO_MEMORY;
-    key->node = edge.node;
-    key->index = edge.index;
-    if (!tare_map_get_n(&v->final, (const char *)key, sizeof *key)) {
-        if (!tare_map_set_n(&v->final, (const char *)key, sizeof *key, v)) return TARE_NO_MEMORY;
+    bool first;
+    if (ends(edge, depth)) return TARE_OK;
+    TARE_TRY(enter(&first, v, &v->final, edge));
+    if (first) {
         TARE_TRY(find_before(&found, v, edge, depth));
         if (found) TARE_TRY(tare_exact_push(v, edge, (struct tare_exact_why){ found, TARE_EXACT_RESULT }));
     }
@@ -109,27 +120,43 @@ static tare_status seed_large(struct tare_exact_values *v, struct tare_edge edge
     return push_output(v, edge, name, TARE_EXACT_RESULT);
 }
 
-/* A small matrix: a rotation of coordinates, the next state of a filter. */
+/* A small matrix: a rotation of coordinates, the next state of a filter, a polynomial of measured values. */
 static bool is_small_product(const struct tare_exact_values *v, struct tare_edge edge) {
     const float most = 16;
-    if (!tare_exact_has_flag(edge.node, TARE_OP_PRODUCT) || !tare_fact_is_linear(tare_value_fact(v->facts, edge)))
-        return false;
+    bool of_inputs = true;
+    if (!tare_exact_has_flag(edge.node, TARE_OP_PRODUCT)) return false;
     for (size_t i = 0; i < edge.node->n_inputs; i++) {
         const struct tare_value_fact *fact = tare_value_fact(v->facts, edge.node->inputs[i]);
         if (!fact->varies && fact->elements > most) return false;
+        of_inputs &= !fact->varies || tare_fact_is_input(fact);
     }
-    return true;
+    return of_inputs || tare_fact_is_linear(tare_value_fact(v->facts, edge));
 }
 
-/* As little is known about the mean as about that of the inputs. */
-static tare_status seed_linear(struct tare_exact_values *v, struct tare_edge edge, const char *name) {
-    const struct tare_node *node = edge.node;
-    if (tare_node_is_arg(node)) return TARE_OK;
+/* Small products that are terms of an output: as little is known about their mean as about that of the inputs. */
+static tare_status find_terms(struct tare_exact_values *v, struct tare_edge edge, const char *name, int depth) {
+    static const char *const sums[] = { "AddV2", "Add", "Sub", NULL };
+    struct tare_call_site site;
+    size_t terms;
+    bool first;
+    if (ends(edge, depth)) return TARE_OK;
+    TARE_TRY(enter(&first, v, &v->terms, edge));
+    if (!first) return TARE_OK;
     if (is_small_product(v, edge)) return push_output(v, edge, name, TARE_EXACT_PRODUCT);
-    if (tare_exact_has_flag(node, TARE_OP_MOVE) && node->n_inputs) return seed_linear(v, node->inputs[0], name);
-    for (size_t i = 0; tare_op_is_one_of(node->op, (const char *const[]){ "AddV2", "Add", "Sub", NULL }) && i < 2; i++)
-        TARE_TRY(seed_linear(v, node->inputs[i], name)); /* a term */
+
+    TARE_TRY(tare_call_site(&site, v->arena, edge.node));
+    for (size_t c = 0; c < site.n_callees && site.kind != TARE_CALL_OTHER; c++)
+        if ((size_t)edge.index < site.callees[c]->n_returns)
+            TARE_TRY(find_terms(v, site.callees[c]->returns[edge.index].edge, name, depth + 1));
+    if (site.kind != TARE_CALL_NONE) return TARE_OK;
+    terms = tare_op_is_one_of(edge.node->op, sums) ? 2 : tare_exact_has_flag(edge.node, TARE_OP_MOVE);
+    for (size_t i = 0; i < terms && i < edge.node->n_inputs; i++)
+        TARE_TRY(find_terms(v, edge.node->inputs[i], name, depth + 1));
     return TARE_OK;
+}
+
+static tare_status seed_linear(struct tare_exact_values *v, struct tare_edge edge, const char *name) {
+    return find_terms(v, edge, name, 0);
 }
 
 tare_status tare_exact_linear_outputs(struct tare_exact_values *v) {

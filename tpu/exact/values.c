@@ -377,6 +377,7 @@ tare_status tare_exact_values_find(struct tare_exact_values **out, struct tare_a
     status = analyse(v);
     tare_graph_table_free(&v->by_graph);
     tare_map_free(&v->final);
+    tare_map_free(&v->terms);
     tare_value_facts_free(v->facts);
     v->facts = NULL;
     if (status != TARE_OK) tare_exact_values_free(v);

@@ -708,8 +708,32 @@ static void linear_functions_of_inputs__stay_float32(void **state) {
     tare_model_free(net.model);
 }
 
+/* A polynomial of measured values, whose terms are not linear functions of them, in a function that another calls. */
+static void a_small_product__is_found_in_a_called_function(void **state) {
+    struct net net = { .draw = 1 };
+    const struct tare_bfloat16_options options = { .kept = NULL };
+    struct tare_graph *graphs[2];
+    struct tare_edge x;
+    size_t changes = 0;
+    (void)state;
+    net.model = mini_model_new();
+    net.f = net.g = graphs[0] = tare_model_add_function(net.model, "polynomial");
+    x = mini_arg(net.f, "x", TARE_DT_FLOAT);
+    x = mini_node(net.f, "MatMul", "small", 2, bi(&net, "Mul", x, x), matrix(&net, 8, 2, 0, 0.5));
+    mini_return(net.f, "y", un(&net, "Identity", x));
+    graphs[1] = tare_model_add_function(net.model, "serve");
+    x = mini_call(graphs[1], "PartitionedCall", "call", net.f, 1, mini_arg(graphs[1], "x", TARE_DT_FLOAT));
+    mini_return(graphs[1], "y", x);
+    mini_ok(tare_tpu_bfloat16(net.model, graphs, 2, &options, &changes));
+    assert_false(is_rounded(net.f, "small"));
+    assert_int_equal(tare_edge_dtype(graph_node(net.f, "small")->inputs[0]), TARE_DT_FLOAT);
+    assert_false(tare_node_is(graph_node(net.f, "small")->inputs[0].node, "Cast"));
+    tare_model_free(net.model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(linear_functions_of_inputs__stay_float32),
+                                        cmocka_unit_test(a_small_product__is_found_in_a_called_function),
                                         cmocka_unit_test(a_large_offset_of_an_input_product__cancels_its_mean),
                                         cmocka_unit_test(a_hat_function__has_no_large_mean),
                                         cmocka_unit_test(a_feature_of_a_record__is_an_input),
