@@ -127,6 +127,8 @@ struct tare_exact_slot *tare_exact_find(const struct tare_map *map, const void *
 tare_status tare_exact_keep(struct tare_exact_values *values, const struct tare_node *node, struct tare_exact_why why);
 /* Whether node i of the graph runs. */
 bool tare_exact_counts(const struct tare_exact_view *view, size_t i);
+/* Whether the edge is an argument of the body of a loop, and the view is of that body. */
+bool tare_exact_is_loop_variable(const struct tare_exact_view *view, struct tare_edge edge);
 bool tare_exact_carries_floats(int dtype);
 tare_status tare_exact_push(struct tare_exact_values *values, struct tare_edge edge, struct tare_exact_why why);
 /* Pushes the inputs of a node, which itself keeps its dtype; the reason gets the node's name. */

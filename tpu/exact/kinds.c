@@ -177,10 +177,19 @@ static bool rounds_computed(const struct tare_exact_values *v, const struct tare
            fact_of(v, node->inputs[0])->computed;
 }
 
+/* The largest element of a row with its position, as JAX finds them. */
+static bool finds_position(const struct tare_node *node) {
+    static const char *const ops[] = { "XlaVariadicReduce", "XlaVariadicReduceV2", NULL };
+    bool is_position = false;
+    for (size_t i = 0; is_one_of(node, ops) && i < node->n_outputs; i++)
+        is_position |= tare_dtype_is_integer(tare_dtype_base(node->output_dtypes[i]));
+    return is_position && has_float_output(node);
+}
+
 static bool is_ordered(const struct tare_exact_values *v, const struct tare_exact_view *view,
                        const struct tare_node *node) {
     (void)view;
-    return tare_exact_has_flag(node, TARE_OP_RANK) && !v->options->rounds_outputs;
+    return (tare_exact_has_flag(node, TARE_OP_RANK) || finds_position(node)) && !v->options->rounds_outputs;
 }
 
 static bool decides_step(const struct tare_exact_values *v, const struct tare_exact_view *view,
@@ -273,13 +282,15 @@ static bool offsets_input_product(const struct tare_exact_values *v, const struc
     return tare_offsets_input_product(v->facts, node);
 }
 
-/* z − H · s, s + B · u: an input with what is predicted for it, a state with its change. */
+/* z − H · s, s + B · u: an input with what is predicted for it, a state with its change, also that of a loop. */
 static bool adds_linear_value(const struct tare_exact_values *v, const struct tare_exact_view *view,
                               const struct tare_node *node) {
     static const char *const ops[] = { "AddV2", "Add", "Sub", NULL };
-    (void)view;
     for (int i = 0; is_one_of(node, ops) && i < 2; i++)
-        if (is_input(v, node->inputs[i]) && tare_fact_is_linear(fact_of(v, node->inputs[1 - i]))) return true;
+        if (tare_fact_is_linear(fact_of(v, node->inputs[1 - i])) &&
+            (is_input(v, node->inputs[i]) ||
+             tare_exact_is_loop_variable(view, tare_exact_before_constants(v, node->inputs[i]))))
+            return true;
     return false;
 }
 

@@ -42,6 +42,13 @@ static tare_status add_view(struct tare_exact_values *v, struct tare_graph *grap
     return tare_graph_table_set(&v->by_graph, graph, view) ? TARE_OK : TARE_NO_MEMORY;
 }
 
+bool tare_exact_is_loop_variable(const struct tare_exact_view *view, struct tare_edge edge) {
+    if (!tare_node_is_arg(edge.node)) return false;
+    for (const struct tare_exact_caller *caller = view->callers; caller; caller = caller->next)
+        if (caller->site.kind == TARE_CALL_LOOP && caller->site.callees[1] == view->graph) return true;
+    return false;
+}
+
 bool tare_exact_counts(const struct tare_exact_view *view, size_t i) {
     return !view->graph->nodes[i]->dead && (!view->served || view->served[i]);
 }
@@ -215,10 +222,12 @@ static tare_status follow_return(struct tare_exact_values *v, const struct tare_
 }
 
 /* Operands of the product before a value: those of inputs and constants, where rounding them would change it as much as
- * rounding the value itself. Where its products are exact as well, those of linear functions and unit vectors, too. */
+ * rounding the value itself, and the logits before probabilities, which have their order. Where its products are exact
+ * as well, those of linear functions and unit vectors, too. */
 static bool passes(const struct tare_exact_values *v, const struct tare_node *node, size_t i,
                    enum tare_exact_level level) {
     if (tare_passes_values(node) || level >= TARE_EXACT_ARITHMETIC) return true;
+    if (level == TARE_EXACT_RESULT && tare_exact_has_flag(node, TARE_OP_PROBABILITY)) return true;
     if (!tare_value_fact(v->facts, node->inputs[i])->computed) return true;
     return level == TARE_EXACT_PRODUCT &&
            (tare_node_is(node, "LogSoftmax") || tare_exact_is_weighted_mean(v, node) ||
@@ -284,7 +293,7 @@ static tare_status seed_node(struct tare_exact_values *v, const struct tare_exac
                              const struct tare_node *node, enum tare_exact_level level) {
     struct tare_call_site site;
     TARE_TRY(tare_call_site(&site, v->arena, node));
-    if (site.kind != TARE_CALL_NONE) return TARE_OK;
+    if (site.kind != TARE_CALL_NONE && site.kind != TARE_CALL_OTHER) return TARE_OK;
     for (const struct tare_exact_kind *kind = tare_exact_kinds; kind->reason; kind++)
         if (kind->level == level && (kind->always || !v->options->rounds_magnitudes) && kind->applies(v, view, node))
             return tare_exact_push_inputs(v, node, kind->reason, level);

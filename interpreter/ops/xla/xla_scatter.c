@@ -211,6 +211,6 @@ static tare_status run_sort(struct tare_kernel *kernel) {
 
 const struct tare_op tare_ops_xla_scatter[] = {
     { .name = "XlaScatter", .infer = tare_infer_same, .run = run_scatter, .flags = TARE_OP_CONTROL },
-    { .name = "XlaVariadicSort", .infer = infer_sort, .run = run_sort, .flags = TARE_OP_CONTROL },
+    { .name = "XlaVariadicSort", .infer = infer_sort, .run = run_sort, .flags = TARE_OP_CONTROL | TARE_OP_RANK },
     { 0 },
 };

@@ -407,8 +407,66 @@ static void logits_that_are_ordered__stay_float32(void **state) {
     tare_model_free(model);
 }
 
+/* Whether a larger value comes first, as JAX sorts rows together with their positions. */
+static const struct tare_graph *comparator(struct tare_graph_model *model) {
+    struct tare_graph *f = tare_model_add_function(model, "larger");
+    const struct tare_edge a = mini_arg(f, "a", TARE_DT_FLOAT), b = mini_arg(f, "b", TARE_DT_FLOAT);
+    mini_arg(f, "i", TARE_DT_INT32);
+    mini_arg(f, "j", TARE_DT_INT32);
+    mini_return(f, "first", mini_node(f, "Greater", "greater", 2, a, b));
+    return f;
+}
+
+/* The probabilities of experts, ordered by an op that calls a function: the logits decide. */
+static void logits_of_probabilities_that_a_function_orders__stay_float32(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    const struct tare_graph *larger = comparator(model);
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
+    struct tare_node *sort;
+    (void)state;
+    x = mini_node(f, "MatMul", "logits", 2, x, mini_float(f, "w", 0.5F));
+    x = mini_node(f, "Softmax", "experts", 1, x);
+    sort =
+        mini_open(f, "XlaVariadicSort", "sort", 3, x, mini_arg(f, "positions", TARE_DT_INT32), mini_int(f, "axis", 1));
+    mini_ok(tare_node_set_func(sort, "comparator", larger->name));
+    mini_ok(tare_node_set_bool(sort, "is_stable", true));
+    mini_ok(tare_node_set_type_list(sort, "T", (int[]){ TARE_DT_FLOAT, TARE_DT_INT32 }, 2));
+    mini_return(f, "order", mini_output(mini_done(sort), 1));
+    convert(model, f);
+    assert_dtype(f, "experts", TARE_DT_FLOAT);
+    assert_dtype(f, "logits", TARE_DT_FLOAT);
+    assert_string_equal(reason_of("logits"), "is ordered by value (XlaVariadicSort 'sort' in f)");
+    tare_model_free(model);
+}
+
+/* The largest value of each row and its position, as JAX's argmax reduces both. */
+static void a_reduction_to_a_position__orders_values(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *larger = tare_model_add_function(model, "larger"), *f = tare_model_add_function(model, "f");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
+    struct tare_node *best;
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        mini_arg(larger, (const char *const[]){ "a", "i", "b", "j" }[i], i % 2 ? TARE_DT_INT32 : TARE_DT_FLOAT);
+    mini_return(larger, "value", (struct tare_edge){ larger->args[0], 0 });
+    mini_return(larger, "position", (struct tare_edge){ larger->args[1], 0 });
+    x = mini_node(f, "MatMul", "logits", 2, x, mini_float(f, "w", 0.5F));
+    best = mini_open(f, "XlaVariadicReduceV2", "best", 4, x, mini_arg(f, "positions", TARE_DT_INT32),
+                     mini_float(f, "low", -1e30F), mini_int(f, "none", 0));
+    mini_ok(tare_node_set_func(best, "reducer", larger->name));
+    mini_ok(tare_node_set_type_list(best, "T", (int[]){ TARE_DT_FLOAT, TARE_DT_INT32 }, 2));
+    mini_ok(tare_node_set_int_list(best, "dimensions_to_reduce", (int64_t[]){ 1 }, 1));
+    mini_return(f, "position", mini_output(mini_done(best), 1));
+    convert(model, f);
+    assert_dtype(f, "logits", TARE_DT_FLOAT);
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(logits_of_probabilities_that_a_function_orders__stay_float32),
+        cmocka_unit_test(a_reduction_to_a_position__orders_values),
         cmocka_unit_test(identifiers_that_arrive_as_floats__read_the_right_row),
         cmocka_unit_test(a_loop_variable_that_becomes_an_index__stays_float32),
         cmocka_unit_test(both_branches__keep_what_one_turns_into_an_index),

@@ -731,8 +731,45 @@ static void a_small_product__is_found_in_a_called_function(void **state) {
     tare_model_free(net.model);
 }
 
+/* state = 0.999 state + x · w in a loop: what rounding the weights adds in each step adds up, the noise of x does not.
+ */
+static void a_loop_that_averages_a_product__keeps_it_float32(void **state) {
+    struct net net = { .draw = 1 };
+    const struct tare_bfloat16_options options = { .kept = NULL };
+    struct tare_graph *graphs[2], *condition;
+    struct tare_edge i, x, sum;
+    struct tare_node *loop;
+    size_t changes = 0;
+    (void)state;
+    net.model = mini_model_new();
+    condition = tare_model_add_function(net.model, "cond");
+    i = mini_arg(condition, "i", TARE_DT_INT32);
+    mini_arg(condition, "x", TARE_DT_FLOAT);
+    mini_arg(condition, "sum", TARE_DT_FLOAT);
+    mini_return(condition, "go", mini_node(condition, "Less", "less", 2, i, mini_int(condition, "end", 200)));
+    net.f = net.g = graphs[0] = tare_model_add_function(net.model, "body");
+    i = mini_arg(net.f, "i", TARE_DT_INT32);
+    x = mini_arg(net.f, "x", TARE_DT_FLOAT);
+    sum = mini_arg(net.f, "sum", TARE_DT_FLOAT);
+    mini_return(net.f, "i", mini_node(net.f, "AddV2", "next", 2, i, mini_int(net.f, "one", 1)));
+    mini_return(net.f, "x", x);
+    x = mini_node(net.f, "MatMul", "product", 2, x, matrix(&net, 8, 8, 0, 0.5));
+    mini_return(net.f, "sum", bi(&net, "AddV2", bi(&net, "Mul", sum, number(&net, 0.999)), x));
+    graphs[1] = tare_model_add_function(net.model, "f");
+    x = mini_arg(graphs[1], "x", TARE_DT_FLOAT);
+    loop = mini_open(graphs[1], "StatelessWhile", "loop", 3, mini_int(graphs[1], "start", 0), x,
+                     mini_node(graphs[1], "ZerosLike", "zeros", 1, x));
+    mini_ok(tare_node_set_func(loop, "cond", "cond"));
+    mini_ok(tare_node_set_func(loop, "body", "body"));
+    mini_return(graphs[1], "y", mini_output(mini_done(loop), 2));
+    mini_ok(tare_tpu_bfloat16(net.model, graphs, 2, &options, &changes));
+    assert_false(is_rounded(net.f, "product"));
+    tare_model_free(net.model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(linear_functions_of_inputs__stay_float32),
+                                        cmocka_unit_test(a_loop_that_averages_a_product__keeps_it_float32),
                                         cmocka_unit_test(a_small_product__is_found_in_a_called_function),
                                         cmocka_unit_test(a_large_offset_of_an_input_product__cancels_its_mean),
                                         cmocka_unit_test(a_hat_function__has_no_large_mean),
