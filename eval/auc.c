@@ -30,38 +30,57 @@ static void forget(const struct tare_auc *auc) {
     tare_spill_forget(auc->halves, auc->halves_capacity, sizeof *auc->halves);
 }
 
+/* In a loop over all examples: gives back the pages of those before. */
+static void forget_before(const struct tare_auc *auc, size_t i) {
+    if (i % TARE_SPILL_AT_ONCE != 0) return;
+    forget(auc);
+    tare_spill_forget(auc->order, auc->order_capacity, sizeof *auc->order);
+}
+
 static int by_score(const void *a, const void *b) {
-    const double x = ((const struct tare_ranked *)a)->score, y = ((const struct tare_ranked *)b)->score;
+    const double x = ((const struct tare_ranked *)a)->value, y = ((const struct tare_ranked *)b)->value;
     return (x > y) - (x < y);
 }
 
-/* The placements of the examples of one score. */
-static void place_group(struct tare_auc *auc, size_t first, size_t end, double below[2]) {
-    double tied[2] = { 0, 0 };
-    for (size_t i = first; i < end; i++)
-        tied[auc->scored[auc->order[i].at].positive] += 1;
-    for (size_t i = first; i < end; i++) {
-        const size_t at = auc->order[i].at;
-        auc->halves[at] =
-            auc->scored[at].positive ? 2 * below[0] + tied[0] : 2 * (auc->positives - below[1] - tied[1]) + tied[1];
+static int by_place(const void *a, const void *b) {
+    const uint64_t x = ((const struct tare_ranked *)a)->place, y = ((const struct tare_ranked *)b)->place;
+    return (x > y) - (x < y);
+}
+
+/* Replaces scores, in their order, by placements. */
+static void place(const struct tare_auc *auc) {
+    struct tare_ranked *order = auc->order;
+    double below[2] = { 0, 0 };
+    for (size_t first = 0, end; first < auc->count; first = end) {
+        double tied[2] = { 0, 0 };
+        for (end = first; end < auc->count && order[end].value == order[first].value; end++) {
+            forget_before(auc, end);
+            tied[order[end].place & 1] += 1;
+        }
+        for (size_t i = first; i < end; i++) {
+            forget_before(auc, i);
+            order[i].value =
+                order[i].place & 1 ? 2 * below[0] + tied[0] : 2 * (auc->positives - below[1] - tied[1]) + tied[1];
+        }
+        below[0] += tied[0];
+        below[1] += tied[1];
     }
-    below[0] += tied[0];
-    below[1] += tied[1];
 }
 
 void tare_auc_finish(struct tare_auc *auc) {
     struct tare_ranked *order = auc->order;
-    double below[2] = { 0, 0 };
     if (!order) return;
     for (size_t i = 0; i < auc->count; i++) {
-        order[i] = (struct tare_ranked){ auc->scored[i].score, i };
+        forget_before(auc, i);
+        order[i] = (struct tare_ranked){ auc->scored[i].score, 2 * i + auc->scored[i].positive };
         *(auc->scored[i].positive ? &auc->positives : &auc->negatives) += 1;
     }
-    qsort(order, auc->count, sizeof *order, by_score);
-    for (size_t i = 0, end; i < auc->count; i = end) {
-        for (end = i + 1; end < auc->count && order[end].score == order[i].score;)
-            end++;
-        place_group(auc, i, end, below);
+    tare_spill_sort(order, auc->count, auc->order_capacity, sizeof *order, by_score);
+    place(auc);
+    tare_spill_sort(order, auc->count, auc->order_capacity, sizeof *order, by_place);
+    for (size_t i = 0; i < auc->count; i++) {
+        forget_before(auc, i);
+        auc->halves[i] = order[i].value;
     }
     tare_spill_free(order, auc->order_capacity, sizeof *order);
     auc->order = NULL;
@@ -75,8 +94,10 @@ static bool is_placed(const struct tare_auc *auc) {
 
 static double value_of(const struct tare_auc *auc) {
     double halves = 0;
-    for (size_t i = 0; i < auc->count; i++)
+    for (size_t i = 0; i < auc->count; i++) {
+        forget_before(auc, i);
         if (auc->scored[i].positive) halves += auc->halves[i];
+    }
     return halves / (2 * auc->positives * auc->negatives);
 }
 
@@ -91,6 +112,8 @@ static double variance(const struct tare_auc *a, const struct tare_auc *b) {
     const double mean = value_of(a) - (b ? value_of(b) : 0);
     double sums[2] = { 0, 0 };
     for (size_t i = 0; i < a->count; i++) {
+        forget_before(a, i);
+        if (b) forget_before(b, i);
         const double whole = 2 * (a->scored[i].positive ? a->negatives : a->positives);
         const double d = (a->halves[i] - (b ? b->halves[i] : 0)) / whole - mean;
         sums[a->scored[i].positive] += d * d;
@@ -110,8 +133,11 @@ void tare_auc_interval(double *low, double *high, const struct tare_auc *auc) {
 
 static bool same_examples(const struct tare_auc *a, const struct tare_auc *b) {
     if (a->count != b->count) return false;
-    for (size_t i = 0; i < a->count; i++)
+    for (size_t i = 0; i < a->count; i++) {
+        forget_before(a, i);
+        forget_before(b, i);
         if (a->scored[i].positive != b->scored[i].positive) return false;
+    }
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include "eval/significance.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Initialise with zeros. Stores every score, in the order of adding, and room for ranking them, so that the figures
  * need no memory: 40 bytes per example, 24 after tare_auc_finish, of many examples in unnamed files. Thread-compatible:
@@ -18,9 +19,9 @@ struct tare_auc {
         bool positive;
     } * scored;
     struct tare_ranked {
-        double score;
-        size_t at;  /* in the order of adding */
-    } * order;      /* until tare_auc_finish */
+        double value;   /* a score, then its placement */
+        uint64_t place; /* twice the number in the order of adding, and 1 more of a positive */
+    } * order;          /* until tare_auc_finish */
     double *halves; /* placements in the order of adding: for positives twice the negatives below, ties counted once;
                      * for negatives twice the positives above */
     double positives, negatives;

@@ -364,18 +364,27 @@ static int by_label(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* In a loop over all judgements: gives back the pages of those before. */
+static void forget_before(const struct tare_judged *judged, size_t i) {
+    if (i % TARE_SPILL_AT_ONCE != 0) return;
+    tare_spill_forget(judged->rows, judged->capacity, sizeof *judged->rows);
+    tare_spill_forget(judged->sorted, judged->sorted_capacity, sizeof *judged->sorted);
+}
+
 static void count_majority(struct tare_judged *judged) {
     int64_t *labels = judged->sorted;
     size_t run = 0;
-    for (size_t i = 0; i < judged->count; i++)
-        labels[i] = judged->rows[i].label;
-    if (judged->count) qsort(labels, judged->count, sizeof *labels, by_label);
     for (size_t i = 0; i < judged->count; i++) {
+        forget_before(judged, i);
+        labels[i] = judged->rows[i].label;
+    }
+    tare_spill_sort(labels, judged->count, judged->sorted_capacity, sizeof *labels, by_label);
+    for (size_t i = 0; i < judged->count; i++) {
+        forget_before(judged, i);
         run = i && labels[i] == labels[i - 1] ? run + 1 : 1;
         if (run > judged->of_majority) judged->of_majority = run;
     }
-    tare_spill_forget(judged->rows, judged->capacity, sizeof *judged->rows);
-    tare_spill_forget(labels, judged->sorted_capacity, sizeof *labels);
+    forget_before(judged, 0);
 }
 
 void tare_metrics_finish(struct tare_metrics *m, const struct tare_metrics *reference) {
@@ -394,7 +403,7 @@ void tare_metrics_finish(struct tare_metrics *m, const struct tare_metrics *refe
 
 bool tare_metrics_is_right(const struct tare_metrics *m, size_t i) {
     const struct tare_judgement *row = &m->judged.rows[i];
-    if (i % 65536 == 0) tare_spill_forget(m->judged.rows, m->judged.capacity, sizeof *row);
+    forget_before(&m->judged, i);
     return m->binary && m->outside_unit ? row->right_at_zero : row->right;
 }
 

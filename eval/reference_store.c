@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { FIRST_CHUNK = 1 << 20, LAST_CHUNK = 16 << 20, ALIGNMENT = 64 };
+enum { FIRST_CHUNK = 1 << 20, LAST_CHUNK = 2 << 20, ALIGNMENT = 64 };
 
 /* Records one after another: the tensors of each, then their elements. At the end, growing down, the place of each. */
 struct tare_store_chunk {

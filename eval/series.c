@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 enum { MOST_IN_MEMORY = 64 << 10 }; /* bytes; a multiple of the page size */
+enum { MOST_DIVISIONS = 128 };      /* of a sorted array: more than twice as many as even divisions need */
 
 static bool is_in_file(size_t capacity, size_t element) {
     return capacity * element > MOST_IN_MEMORY;
@@ -41,11 +43,15 @@ tare_status tare_spill_map(void **out, size_t size) {
     return TARE_OK;
 }
 
-static tare_status move_to_file(void **data, size_t count, size_t capacity, size_t *grown, size_t element) {
+static tare_status move_to_file(void **data, size_t count, size_t capacity, size_t grown, size_t element) {
+    const size_t size = count * element;
     void *mapped;
-    TARE_TRY(tare_spill_map(&mapped, *grown * element));
-    if (count) memcpy(mapped, *data, count * element);
-    tare_spill_forget(mapped, *grown, element);
+    TARE_TRY(tare_spill_map(&mapped, grown * element));
+    for (size_t at = 0; at < size; at += MOST_IN_MEMORY) {
+        memcpy((char *)mapped + at, (char *)*data + at, size - at < MOST_IN_MEMORY ? size - at : MOST_IN_MEMORY);
+        tare_spill_forget(mapped, grown, element);
+        tare_spill_forget(*data, capacity, element);
+    }
     tare_spill_free(*data, capacity, element);
     *data = mapped;
     return TARE_OK;
@@ -60,7 +66,7 @@ tare_status tare_spill_grow(void **data, size_t count, size_t *capacity, size_t 
         return TARE_OK;
     }
     if (is_in_file(grown, element)) {
-        TARE_TRY(move_to_file(data, count, *capacity, &grown, element));
+        TARE_TRY(move_to_file(data, count, *capacity, grown, element));
     } else {
         void *more = tare_realloc(*data, grown, element);
         if (!more) return TARE_NO_MEMORY;
@@ -81,14 +87,76 @@ void tare_spill_free(void *data, size_t capacity, size_t element) {
         tare_free(data);
 }
 
+/* ---- sorting ---- */
+
+struct sorting {
+    char *data;
+    size_t capacity, element, steps;
+    int (*compare)(const void *, const void *);
+};
+
+static void exchange(const struct sorting *s, size_t a, size_t b) {
+    char kept[TARE_SPILL_SORTED], *x = s->data + a * s->element, *y = s->data + b * s->element;
+    memcpy(kept, x, s->element);
+    memmove(x, y, s->element);
+    memcpy(y, kept, s->element);
+}
+
+static size_t middle_of(const struct sorting *s, size_t a, size_t b, size_t c) {
+    const char *x = s->data + a * s->element, *y = s->data + b * s->element, *z = s->data + c * s->element;
+    if (s->compare(x, y) > 0) return middle_of(s, b, a, c);
+    return s->compare(y, z) <= 0 ? b : s->compare(x, z) <= 0 ? c : a;
+}
+
+/* Puts elements below a middle one before *low, those above it behind *high; it reads and writes at three places. */
+static void divide(struct sorting *s, size_t *low, size_t *high) {
+    char middle[TARE_SPILL_SORTED];
+    const size_t at = middle_of(s, *low, *low + (*high - *low) / 2, *high - 1);
+    memcpy(middle, s->data + at * s->element, s->element);
+    for (size_t i = *low; i < *high;) {
+        const int order = s->compare(s->data + i * s->element, middle);
+        if (order < 0)
+            exchange(s, i++, (*low)++);
+        else if (order > 0)
+            exchange(s, i, --*high);
+        else
+            i++;
+        if (++s->steps % TARE_SPILL_AT_ONCE == 0) tare_spill_forget(s->data, s->capacity, s->element);
+    }
+}
+
+/* `depth`: of divisions that are left before order is feared to be an enemy's. */
+static void sort(struct sorting *s, size_t begin, size_t end, int depth) {
+    while (end - begin > TARE_SPILL_AT_ONCE && depth--) {
+        size_t low = begin, high = end;
+        divide(s, &low, &high);
+        if (low - begin < end - high) {
+            sort(s, begin, low, depth);
+            begin = high;
+        } else {
+            sort(s, high, end, depth);
+            end = low;
+        }
+    }
+    if (end > begin) qsort(s->data + begin * s->element, end - begin, s->element, s->compare);
+    tare_spill_forget(s->data, s->capacity, s->element);
+}
+
+void tare_spill_sort(void *data, size_t count, size_t capacity, size_t element,
+                     int (*compare)(const void *, const void *)) {
+    struct sorting sorting = { .data = data, .capacity = capacity, .element = element, .compare = compare };
+    if (count) sort(&sorting, 0, count, MOST_DIVISIONS);
+}
+
 tare_status tare_series_add(struct tare_series *series, double value) {
     TARE_TRY(TARE_SPILL_GROW(series->values, series->count, series->capacity));
     series->values[series->count++] = value;
     return TARE_OK;
 }
 
-void tare_series_forget(const struct tare_series *series) {
-    tare_spill_forget(series->values, series->capacity, sizeof *series->values);
+double tare_series_next(const struct tare_series *series, size_t i) {
+    if (i % TARE_SPILL_AT_ONCE == 0) tare_spill_forget(series->values, series->capacity, sizeof *series->values);
+    return series->values[i];
 }
 
 void tare_series_reset(struct tare_series *series) {

@@ -69,8 +69,6 @@ void tare_paired_shares(struct tare_paired *out, int64_t gained, int64_t lost, i
 
 /* ---- means ---- */
 
-enum { AT_ONCE = 1 << 16 }; /* values of a long series that are in memory */
-
 /* a[i] - b[i]; b NULL: a[i]. */
 struct series {
     const struct tare_series *a, *b;
@@ -79,11 +77,7 @@ struct series {
 
 /* Called for all i in their order. */
 static double item(const struct series *s, size_t i) {
-    if (i % AT_ONCE == 0) {
-        tare_series_forget(s->a);
-        if (s->b) tare_series_forget(s->b);
-    }
-    return s->b ? s->a->values[i] - s->b->values[i] : s->a->values[i];
+    return tare_series_next(s->a, i) - (s->b ? tare_series_next(s->b, i) : 0);
 }
 
 struct moments {

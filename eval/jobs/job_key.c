@@ -27,7 +27,7 @@ static void add_list(struct tare_hash *hash, const struct tare_text_list *list) 
 
 /* Reads the mapped file in pieces and drops their pages, so that hashing takes little memory for files of any size. */
 static tare_status add_contents(struct tare_hash *hash, const char *path) {
-    enum { PIECE = 1 << 22 };
+    enum { PIECE = 1 << 20 };
     struct tare_mapping mapping;
     const enum tare_file_kind kind = tare_file_kind_of(path);
     if (kind != TARE_FILE_REGULAR && kind != TARE_FILE_NONE) /* opening a pipe would block until its writer opens it */

@@ -17,7 +17,7 @@ static void interval(double *low, double *high, const struct tare_metrics *m) {
     const struct tare_position_counts *counts = tare_positions_counts(&m->positions);
     double mean = 0;
     for (size_t i = 0; i < counts->ious.count; i++)
-        mean += counts->ious.values[i] / (double)counts->ious.count;
+        mean += tare_series_next(&counts->ious, i) / (double)counts->ious.count;
     tare_mean_interval(low, high, &counts->ious);
     *low = fmax(0, value(m) + 100 * (*low - mean));
     *high = fmin(100, value(m) + 100 * (*high - mean));

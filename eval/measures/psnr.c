@@ -11,8 +11,9 @@ static double value(const struct tare_metrics *m) {
     double sum = 0;
     size_t count = 0;
     for (size_t i = 0; i < m->images.psnr.count; i++) {
-        if (isnan(m->images.psnr.values[i])) continue;
-        sum += m->images.psnr.values[i];
+        const double psnr = tare_series_next(&m->images.psnr, i);
+        if (isnan(psnr)) continue;
+        sum += psnr;
         count++;
     }
     return count ? sum / (double)count : NAN;

@@ -23,7 +23,7 @@ static void paired(struct tare_paired *out, const struct tare_metrics *m, const 
     const struct tare_position_counts *b = tare_positions_counts(&other->positions);
     int64_t gained = 0, lost = 0;
     for (size_t i = 0; i < a->shares.count && a->shares.count == b->shares.count; i++) {
-        const bool right = a->shares.values[i] >= 1, other_right = b->shares.values[i] >= 1;
+        const bool right = tare_series_next(&a->shares, i) >= 1, other_right = tare_series_next(&b->shares, i) >= 1;
         gained += right && !other_right;
         lost += !right && other_right;
     }

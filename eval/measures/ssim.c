@@ -10,7 +10,7 @@ static bool has(const struct tare_metrics *m) {
 static double value(const struct tare_metrics *m) {
     double sum = 0;
     for (size_t i = 0; i < m->images.ssim.count; i++)
-        sum += m->images.ssim.values[i];
+        sum += tare_series_next(&m->images.ssim, i);
     return sum / (double)m->images.ssim.count;
 }
 

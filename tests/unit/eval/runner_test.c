@@ -146,9 +146,9 @@ static void stored_records__give_the_same_bits_as_files(void **state) {
     tare_model_free(f.model);
 }
 
-/* In memory, each would take 600 bytes. Records are in chunks of 16 MiB, of which one is in memory. */
+/* In memory, each would take 600 bytes. Records are in chunks of 2 MiB, of which one is in memory. */
 static void stored_records__are_not_in_memory(void **state) {
-    enum { MANY = 150000, MOST = 36 << 20 };
+    enum { MANY = 150000, MOST = 8 << 20 };
     const float x[WIDTH] = { 1, 2, 3 };
     struct tare_record_store store = { 0 };
     struct tare_record_reader reader;
