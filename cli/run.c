@@ -225,7 +225,7 @@ static tare_status choose_outputs(struct run_state *state) {
     return TARE_OK;
 }
 
-/* Stateful models run on one worker, since records must update the state in order. */
+/* Stateful models run on one worker, whatever --threads says: records update the state, and print, in their order. */
 static tare_status choose_workers(struct run_state *state) {
     const struct run_options *options = state->options;
     struct tare_strbuf found = { 0 };
@@ -234,9 +234,9 @@ static tare_status choose_workers(struct run_state *state) {
     const tare_status status = tare_session_state_ops(&state->stateful, state->model, state->signature, &found);
     join_lines(&found);
     if (status == TARE_OK && state->stateful) {
-        if (!options->threads) state->threads = 1;
-        tare_note(&state->log, "%s is stateful (%s): %s", state->signature->key, tare_strbuf_text(&found),
-                  state->threads > 1 ? "each worker has its own" : "it runs on one worker");
+        state->threads = 1;
+        tare_note(&state->log, "%s is stateful (%s): it runs on one worker", state->signature->key,
+                  tare_strbuf_text(&found));
     }
     const bool feeds_back = tare_feedback_is_given(&options->records.feedback);
     if (feeds_back) tare_note(&state->log, "records run in order, one at a time (--feedback)");
