@@ -3,7 +3,7 @@
 # bytes of a run without faults or fails with a message and leaves nothing (tests/faults/allocation.py). Takes about half an hour
 # on two idle cores; ctest takes a sample.
 #
-#   scripts/allocation-faults.sh [BUILD_DIR] [OPTION…]      --commands quantize,convert  --every 5 --offset 2
+#   scripts/allocation-faults.sh [BUILD_DIR] [OPTION…]      --commands quantize,convert  --every 5 --offset 2  --stacks 12
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build

@@ -3,8 +3,12 @@
  *
  * TARE_FAULT_FILE is a file of one struct counters, mapped and shared, so that the processes that the program forks are
  * counted together. `at` is the number of the allocation that fails (0: none), `sticky` whether all later ones fail as
- * well. Allocations before main belong to the dynamic loader and are not counted. */
+ * well. Allocations before main belong to the dynamic loader and are not counted.
+ *
+ * TARE_FAULT_STACKS, if set, is a file of numbers, one for each allocation: a hash of the last TARE_FAULT_FRAMES
+ * calls that led to it. */
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdatomic.h>
@@ -12,6 +16,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct counters {
@@ -26,19 +31,54 @@ void *__libc_memalign(size_t alignment, size_t size);
 
 static struct counters *counters;
 
+enum { MOST_FRAMES = 64 };
+static int64_t *stacks; /* NULL: not wanted */
+static int64_t most_stacks;
+static int frames_compared = MOST_FRAMES;
+static __thread bool is_tracing; /* backtrace may allocate */
+
+static void open_stacks(const char *path) {
+    struct stat info;
+    void *frame;
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &info) != 0) abort();
+    void *memory = mmap(NULL, (size_t)info.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (memory == MAP_FAILED) abort();
+    if (getenv("TARE_FAULT_FRAMES")) frames_compared = atoi(getenv("TARE_FAULT_FRAMES"));
+    if (frames_compared < 1 || frames_compared > MOST_FRAMES) abort();
+    (void)backtrace(&frame, 1); /* loads what it needs, uncounted */
+    stacks = memory;
+    most_stacks = (int64_t)(info.st_size / (off_t)sizeof *stacks);
+}
+
 __attribute__((constructor)) static void begin(void) {
     const char *path = getenv("TARE_FAULT_FILE");
     int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
     void *memory = fd >= 0 ? mmap(NULL, sizeof *counters, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (fd >= 0) close(fd);
     if (memory == MAP_FAILED) abort();
+    if (getenv("TARE_FAULT_STACKS")) open_stacks(getenv("TARE_FAULT_STACKS"));
     counters = memory;
+}
+
+static void note_stack(int64_t number) {
+    void *frames[MOST_FRAMES];
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    if (is_tracing || number > most_stacks) return;
+    is_tracing = true;
+    const int count = backtrace(frames, frames_compared);
+    is_tracing = false;
+    for (int i = 0; i < count; i++)
+        hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
+    stacks[number - 1] = (int64_t)hash;
 }
 
 static bool must_fail(void) {
     int64_t number;
     if (!counters) return false;
     number = atomic_fetch_add(&counters->allocations, 1) + 1;
+    if (stacks) note_stack(number);
     if (!counters->at || (number != counters->at && !(counters->sticky && number > counters->at))) return false;
     errno = ENOMEM;
     return true;

@@ -14,7 +14,8 @@ for n = 1 … all with the n-th allocation failing: once, and again with all lat
     batch reports failed jobs one by one and keeps their state, so that --resume continues: it may leave its state folder.
 
 Everything else is a finding: other bytes with status 0, a signal, another status, leftovers, no message, a hang.
---every K takes every K-th allocation after the first --first ones, to sample.
+--every K takes every K-th allocation after the first --first ones, to sample. --stacks N takes the first and the last of the
+allocations that the same N calls led to: every place of the program in its uses, in a fraction of the time.
 """
 import argparse
 import os
@@ -28,6 +29,7 @@ import tempfile
 import time
 
 TIMEOUT = 60
+MOST_ALLOCATIONS = 1 << 20
 
 
 def commands(glyphs, inputs):
@@ -96,11 +98,11 @@ class Runner:
         self.file = work / "counters"
         self.folder = work / "run"
 
-    def run(self, args, at, sticky):
+    def run(self, args, at, sticky, **more):
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         self.file.write_bytes(struct.pack("=qqq", 0, at, sticky))
-        environment = dict(os.environ, LD_PRELOAD=str(self.shim), TARE_FAULT_FILE=str(self.file))
+        environment = dict(os.environ, LD_PRELOAD=str(self.shim), TARE_FAULT_FILE=str(self.file), **more)
         process = subprocess.Popen([self.program] + [str(a) for a in args], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         try:
@@ -113,6 +115,13 @@ class Runner:
 
     def count(self):
         return struct.unpack("=qqq", self.file.read_bytes())[0]
+
+    def stacks(self, args, calls):
+        """Of each allocation of the command, a number that those with the same calls share."""
+        path = self.work / "stacks"
+        path.write_bytes(bytes(8 * MOST_ALLOCATIONS))
+        self.run(args, 0, 0, TARE_FAULT_STACKS=str(path), TARE_FAULT_FRAMES=str(calls))
+        return struct.unpack(f"={self.count()}q", path.read_bytes()[: 8 * self.count()])
 
 
 def difference(expected, got):
@@ -154,6 +163,15 @@ def finding(name, expected, got):
     return None
 
 
+def ends(stacks):
+    """The first and the last allocation of each stack."""
+    first, last = {}, {}
+    for number, stack in enumerate(stacks, 1):
+        first.setdefault(stack, number)
+        last[stack] = number
+    return sorted(set(first.values()) | set(last.values()))
+
+
 def chosen(total, first, every, offset):
     return [n for n in range(1, total + 1) if n <= first or (n - offset) % every == 0]
 
@@ -166,9 +184,10 @@ def check(runner, name, args, options):
         return [(name, 0, "", f"fails without a fault: {expected[2].decode()}")], 0, total
     if difference(expected, again):
         return [(name, 0, "", f"differs between two runs without faults: {difference(expected, again)}")], 0, total
+    numbers = ends(runner.stacks(args, options.stacks)) if options.stacks else chosen(total, options.first, options.every, options.offset)
     found, runs = [], 0
     for sticky in (0, 1):
-        for n in chosen(total, options.first, options.every, options.offset):
+        for n in numbers:
             if options.only and n != options.only:
                 continue
             runs += 1
@@ -211,6 +230,7 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="take all of the first N allocations")
     parser.add_argument("--every", type=int, default=1, help="of the others, take every K-th")
     parser.add_argument("--offset", type=int, default=0, help="of the others, take n with n %% K = OFFSET %% K")
+    parser.add_argument("--stacks", type=int, default=0, metavar="N", help="take the first and the last allocation of each stack of N calls (at most 64)")
     parser.add_argument("--only", type=int, default=0, help="take only this allocation")
     options = parser.parse_args()
     options.program, options.shim = options.program.resolve(), options.shim.resolve()
