@@ -11,6 +11,8 @@ struct tare_infer {
     const int *input_dtypes;
     const struct tare_shape *inputs;               /* possibly partial */
     const struct tare_tensor *const *input_values; /* constants, NULL where the value is not known */
+    /* Elements of vectors of integers, -1 where not known, for the inputs of which some are; NULL: for none. */
+    const struct tare_shape *const *input_parts;
     size_t n_outputs;
     struct tare_shape *outputs; /* to fill; preset to unknown rank */
     struct tare_arena *arena;

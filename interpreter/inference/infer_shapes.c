@@ -68,18 +68,21 @@ static tare_status run_row(struct tare_infer_walk *walk, const struct tare_node 
     int *dtypes = TARE_NEW_ARRAY(arena, int, node->n_inputs + 1);
     struct tare_shape *shapes = TARE_NEW_ARRAY(arena, struct tare_shape, node->n_inputs + 1);
     const struct tare_tensor **values = TARE_NEW_ARRAY(arena, const struct tare_tensor *, node->n_inputs + 1);
+    const struct tare_shape **parts = TARE_NEW_ARRAY(arena, const struct tare_shape *, node->n_inputs + 1);
     infer.outputs = TARE_NEW_ARRAY(arena, struct tare_shape, node->n_outputs + 1);
-    if (!dtypes || !shapes || !values || !infer.outputs) return TARE_NO_MEMORY;
+    if (!dtypes || !shapes || !values || !parts || !infer.outputs) return TARE_NO_MEMORY;
     for (size_t i = 0; i < node->n_inputs; i++) {
         dtypes[i] = tare_edge_dtype(node->inputs[i]);
         shapes[i] = inputs[i].shape;
         values[i] = inputs[i].value;
+        parts[i] = inputs[i].partial;
     }
     for (size_t i = 0; i < node->n_outputs; i++)
         infer.outputs[i] = tare_shape_unknown();
     infer.input_dtypes = dtypes;
     infer.inputs = shapes;
     infer.input_values = values;
+    infer.input_parts = parts;
     TARE_TRY(node->def->row->infer(&infer));
     for (size_t i = 0; i < node->n_outputs; i++)
         outputs[i].shape = infer.outputs[i];

@@ -202,6 +202,8 @@ static int shape_input_of(const struct tare_node *node) {
         { "Reshape", 1 },
         { "Fill", 0 },
         { "BroadcastTo", 1 },
+        { "Slice", 2 }, /* -1: to the end, is not known either */
+        { "XlaDynamicSlice", 2 },
         { "RandomUniform", 0 },
         { "RandomStandardNormal", 0 },
         { "TruncatedNormal", 0 },

@@ -92,13 +92,24 @@ static tare_status open_gather(struct gather *g, const struct tare_node *node, c
     return TARE_OK;
 }
 
+/* Sets the sizes, -1 where they are not known; *count -1: none is. */
+static tare_status slice_sizes(struct gather *g, int *count, const struct tare_infer *infer) {
+    const struct tare_shape *part = infer->input_parts ? infer->input_parts[2] : NULL;
+    TARE_TRY(tare_operand_list(infer, 2, "slice_sizes", g->sizes, count));
+    if (*count >= 0 || !part) return TARE_OK;
+    *count = part->rank;
+    for (int d = 0; d < part->rank; d++)
+        g->sizes[d] = part->dims[d];
+    return TARE_OK;
+}
+
 static tare_status infer_gather(struct tare_infer *infer) {
     const struct tare_shape *operand = &infer->inputs[0], *indices = &infer->inputs[1];
     struct gather g;
     int count, own = 0, slice = 0;
     if (operand->rank < 0 || indices->rank < 0) return TARE_OK;
     TARE_TRY(open_gather(&g, infer->node, operand, indices));
-    TARE_TRY(tare_operand_list(infer, 2, "slice_sizes", g.sizes, &count));
+    TARE_TRY(slice_sizes(&g, &count, infer));
     if (count >= 0 && count != operand->rank)
         return TARE_FAIL(TARE_SHAPE, "slice_sizes has %d elements (expected %d)", count, operand->rank);
     infer->outputs[0] = tare_operand_unknown_dims(g.rank);
@@ -116,6 +127,7 @@ static tare_status infer_gather(struct tare_infer *infer) {
     }
     for (int d = 0; d < count; d++) {
         const bool fits = operand->dims[d] < 0 || g.sizes[d] <= operand->dims[d];
+        if (g.sizes[d] < 0 && !infer->input_values[2]) continue;
         if (g.sizes[d] < 0 || !fits || (g.collapsed[d] && g.sizes[d] != 1))
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "a slice of %lld elements along dimension %d",
                              (long long)g.sizes[d], d);

@@ -129,6 +129,32 @@ static void shape_arithmetic__keeps_the_known_dims_when_the_batch_is_open(void *
     expect_shape(f, main, NULL, flatten(main, x), "[?,12]");
 }
 
+/* Sizes [n, 4, 2] of which n is a number that is not known, as exports of any batch have them in the body of a loop. */
+static void slices__keep_the_sizes_that_are_known(void **state) {
+    static const char *const ops[] = { "Slice", "XlaDynamicSlice", "XlaGather" };
+    static const char dimensions[] = "\x0a\x03\x00\x01\x02\x1a\x01\x02"; /* offset_dims 0, 1, 2; start_index_map 2 */
+    struct fixture *f = *state;
+    struct tare_graph *main = f->model->main;
+    struct tare_node *x = placeholder(main, "x", TARE_DT_FLOAT, tare_shape_make(3, -1, 4, 8));
+    struct tare_node *n = placeholder(main, "n", TARE_DT_INT32, tare_shape_scalar());
+    struct tare_node *begin = INTS(main, "begin", 0, 0, 3), *start = INTS(main, "start", 3);
+    struct tare_node *sizes = add(
+        main, "Pack", "sizes", TARE_DT_INT32,
+        INPUTS(out(n), out(ints(main, "four", -1, (int32_t[]){ 4 })), out(ints(main, "two", -1, (int32_t[]){ 2 }))));
+    OK(tare_node_set_int(sizes, "N", 3));
+    OK(tare_node_resolve(sizes));
+    for (size_t i = 0; i < 3; i++) {
+        const bool gathers = i == 2;
+        struct tare_node *y =
+            add(main, ops[i], ops[i], TARE_DT_FLOAT, INPUTS(out(x), out(gathers ? start : begin), out(sizes)));
+        OK(tare_node_set_type(y, i ? "Tindices" : "Index", TARE_DT_INT32));
+        if (gathers) OK(tare_node_set_string(y, "dimension_numbers", dimensions, sizeof dimensions - 1));
+        if (gathers) OK(tare_node_set_bool(y, "indices_are_sorted", true));
+        OK(tare_node_resolve(y));
+        expect_shape(f, main, NULL, y, "[?,4,2]");
+    }
+}
+
 static void contradiction__names_the_node(void **state) {
     struct fixture *f = *state;
     struct tare_graph *main = f->model->main;
@@ -383,6 +409,7 @@ int main(void) {
         CASE(placeholder__gives_its_shape_to_its_users),
         CASE(shape_arithmetic__is_followed_when_the_batch_is_known),
         CASE(shape_arithmetic__keeps_the_known_dims_when_the_batch_is_open),
+        CASE(slices__keep_the_sizes_that_are_known),
         CASE(contradiction__names_the_node),
         CASE(wrong_arity__is_an_error_and_no_crash),
         CASE(call__takes_the_callees_shape),
