@@ -213,7 +213,8 @@ struct chosen_from {
 static bool is_weight_of(void *arg, const struct tare_use *use) {
     const struct chosen_from *c = arg;
     for (size_t i = 0; i < c->count; i++)
-        if (c->layers[i].op == use->user && c->layers[i].selection && c->layers[i].selection->chooser == c->chooser)
+        if (c->layers[i].op == use->user && c->layers[i].selection &&
+            tare_quant_chooses_by(c->layers[i].selection, c->chooser))
             return use->input == c->layers[i].right;
     return false;
 }

@@ -90,7 +90,7 @@ void tare_lower_narrow(struct tare_lowering *l, const struct tare_lowering_row *
         return;
     }
     l->widened = true;
-    row->lower(l, row->arg);
+    if (!tare_lower_moves(l->op) || !tare_lower_pattern(l)) row->lower(l, row->arg);
     for (size_t i = 0; i < l->op->n_results && l->status == TARE_OK; i++) {
         const struct tare_shlo_type *type = tare_lower_out_type(l, i);
         const int dtype = tare_shlo_dtype(type);

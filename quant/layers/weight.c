@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "graph/op.h"
 #include "quant/layers/widened_weight.h"
+#include "quant/selection/scaling.h"
 
 #include <string.h>
 
@@ -64,7 +65,7 @@ struct tare_variable *tare_quant_constant_variable(struct tare_node **read, stru
     return variable;
 }
 
-/* The weight that the layer holds: the value of a variable, or of float8 constants times scales. */
+/* The weight that the layer holds: the value of a variable, or of constants times scales. */
 static tare_status hold(struct tare_quant_layer *layer, struct tare_arena *arena, const struct tare_tensor *value,
                         const struct tare_shape *shape) {
     layer->held = TARE_NEW(arena, struct tare_tensor);
@@ -76,6 +77,14 @@ static tare_status hold(struct tare_quant_layer *layer, struct tare_arena *arena
 static tare_status take_widened(struct tare_quant_layer *layer, struct tare_arena *arena, struct tare_edge edge) {
     struct tare_tensor value = { 0 };
     tare_status status = tare_quant_widened_weight(&value, edge);
+    if (status == TARE_OK && value.dtype != TARE_DT_INVALID) status = hold(layer, arena, &value, &value.shape);
+    tare_tensor_reset(&value);
+    return status;
+}
+
+static tare_status take_scaled(struct tare_quant_layer *layer, struct tare_arena *arena) {
+    struct tare_tensor value = { 0 };
+    tare_status status = tare_quant_scaled_stack(&value, layer->selection);
     if (status == TARE_OK && value.dtype != TARE_DT_INVALID) status = hold(layer, arena, &value, &value.shape);
     tare_tensor_reset(&value);
     return status;
@@ -99,7 +108,8 @@ static tare_status take_weight(struct tare_quant_layer *layer, struct tare_arena
     if (layer->weight || layer->kind == TARE_KIND_GATHER || !shapes) return TARE_OK;
     TARE_TRY(tare_quant_find_selection(&layer->selection, arena, edge, shapes));
     if (!layer->selection) return TARE_OK;
-    TARE_TRY(take_constant(layer, arena, layer->selection->stack, bindings));
+    TARE_TRY(layer->selection->is_scaled ? take_scaled(layer, arena)
+                                         : take_constant(layer, arena, layer->selection->stack, bindings));
     if (!layer->weight) layer->selection = NULL;
     return TARE_OK;
 }

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "graph/op.h"
 #include "quant/layer.h"
+#include "quant/selection/scaling.h"
 
 #include <string.h>
 
@@ -11,10 +12,13 @@ enum { DEEPEST = 16 };
 
 /* An operand while it is followed from the stack. */
 struct trace {
+    struct tare_arena *arena;
     const struct tare_model_shapes *shapes;
     struct tare_quant_selection *selection;
     struct tare_shape shape; /* of the value; -1: an axis of unknown size */
     int from[TARE_MAX_RANK];
+    int depth; /* scales of scales */
+    tare_status status;
 };
 
 /* ---- axes ---- */
@@ -150,9 +154,10 @@ static bool step_expand_dims(struct trace *t, const struct tare_node *node) {
 /* Axes of one element come and go, the others stay. */
 static bool step_reshape(struct trace *t, const struct tare_node *node) {
     const struct tare_tensor *sizes = constant(node, 1, TARE_MAX_RANK);
-    struct trace out = { .shapes = t->shapes, .selection = t->selection };
+    struct trace out = *t;
     int at = 0;
     if (!sizes) return false;
+    out.shape.rank = 0;
     for (int i = 0; i < (int)sizes->elements; i++) {
         const int64_t size = tare_tensor_get_i64(sizes, i);
         while (at < t->shape.rank && t->shape.dims[at] == 1 && size != 1)
@@ -187,8 +192,69 @@ static bool step_transpose(struct trace *t, const struct tare_node *node) {
 }
 
 static bool step_none(struct trace *t, const struct tare_node *node) {
-    (void)t;
-    return strcmp(node->op, "Cast") != 0 || tare_quant_keeps_numbers(node);
+    (void)t, (void)node;
+    return true;
+}
+
+static bool add_scaling(struct trace *t, const struct tare_node *node, size_t operand) {
+    t->status = tare_quant_add_scaling(t->selection, t->arena, node, operand);
+    return t->status == TARE_OK;
+}
+
+/* Conversions are listed, because scales may follow. */
+static bool step_cast(struct trace *t, const struct tare_node *node) {
+    t->selection->is_scaled |= tare_quant_has_codes(node);
+    return (tare_quant_has_codes(node) || tare_quant_keeps_numbers(node)) && add_scaling(t, node, 0);
+}
+
+/* A copy of one element is like that element. */
+static bool step_broadcast(struct trace *t, const struct tare_node *node) {
+    const struct tare_tensor *sizes = constant(node, 1, TARE_MAX_RANK);
+    if (!sizes || sizes->elements < t->shape.rank) return false;
+    while (t->shape.rank < (int)sizes->elements)
+        if (!insert_axis(t, 0, 1, TARE_FROM_NOTHING)) return false;
+    for (int i = 0; i < t->shape.rank; i++)
+        if (t->shape.dims[i] == 1 && t->from[i] > TARE_FROM_INDEX) {
+            t->shape.dims[i] = tare_tensor_get_i64(sizes, i);
+            t->from[i] = TARE_FROM_NOTHING;
+        }
+    return true;
+}
+
+/* The input of a step that comes from the stack: of two, the larger one. */
+static size_t operand_of(const struct tare_model_shapes *shapes, const struct tare_node *node) {
+    int64_t sizes[2] = { 0, 0 };
+    if (!tare_quant_scales(node)) return 0;
+    for (size_t i = 0; i < 2; i++) {
+        const struct tare_shape shape = tare_model_shape(shapes, node->inputs[i]);
+        if (tare_shape_elements(&sizes[i], &shape) == TARE_OK) continue;
+        tare_error_clear();
+        sizes[i] = 0;
+    }
+    return sizes[1] > sizes[0] || (sizes[1] == sizes[0] && tare_node_is(node->inputs[0].node, "BroadcastTo"));
+}
+
+static bool follow(struct trace *t, struct tare_edge edge);
+
+static void set_operand(struct trace *t) {
+    t->selection->operand = t->shape;
+    memcpy(t->selection->from, t->from, sizeof t->from);
+}
+
+/* A scale, from another stack by the same index or the same for all entries. */
+static bool step_scale(struct trace *t, const struct tare_node *node) {
+    enum { MOST_NESTED = 2 };
+    const size_t operand = operand_of(t->shapes, node);
+    struct trace other = { .arena = t->arena, .shapes = t->shapes, .depth = t->depth + 1 };
+    t->selection->is_scaled = true;
+    if (other.depth > MOST_NESTED) return false;
+    if (!follow(&other, node->inputs[1 - operand])) {
+        t->status = other.status;
+        return false;
+    }
+    set_operand(&other);
+    set_operand(t);
+    return add_scaling(t, node, operand) && tare_quant_set_scale(t->selection, other.selection);
 }
 
 static bool step_plain_slice(struct trace *t, const struct tare_node *node) {
@@ -206,11 +272,17 @@ static const struct step {
     bool (*follow)(struct trace *t, const struct tare_node *node);
 } steps[] = {
     { "Identity", 1, false, step_none },
-    { "Cast", 1, false, step_none },
+    { "Cast", 1, false, step_cast },
     { "Reshape", 2, false, step_reshape },
     { "Squeeze", 1, false, step_squeeze },
     { "ExpandDims", 2, false, step_expand_dims },
     { "Transpose", 2, false, step_transpose },
+    { "BroadcastTo", 2, false, step_broadcast },
+    { "Mul", 2, false, step_scale },
+    { "RealDiv", 2, false, step_scale },
+    { "Div", 2, false, step_scale },
+    { "Sub", 2, false, step_scale },
+    { "AddV2", 2, false, step_scale },
     { "Gather", 2, true, step_gather },
     { "GatherV2", 3, true, step_gather },
     { "Slice", 3, true, step_plain_slice },
@@ -227,37 +299,45 @@ static const struct step *step_of(const struct tare_node *node) {
 static bool is_known(const struct tare_shape *shape) {
     for (int i = 0; i < shape->rank; i++)
         if (shape->dims[i] < 1) return false;
-    return shape->rank > 0;
+    return shape->rank >= 0;
+}
+
+/* Follows an edge back to a constant or a variable and forward again. */
+static bool follow(struct trace *t, struct tare_edge edge) {
+    const struct tare_node *path[DEEPEST];
+    int length = 0;
+    while (length < DEEPEST && edge.index == 0 && !tare_edge_constant(edge) && step_of(edge.node)) {
+        path[length++] = edge.node;
+        edge = edge.node->inputs[operand_of(t->shapes, edge.node)];
+    }
+    const struct tare_tensor *value = tare_edge_constant(edge);
+    if (!value && !tare_node_is(edge.node, "ReadVariableOp")) return false;
+    t->shape = value ? value->shape : tare_model_shape(t->shapes, edge);
+    t->selection = TARE_NEW(t->arena, struct tare_quant_selection);
+    if (!t->selection) t->status = TARE_NO_MEMORY;
+    if (!t->selection || !is_known(&t->shape)) return false;
+    t->selection->stack = edge;
+    for (int i = 0; i < t->shape.rank; i++)
+        t->from[i] = i;
+    while (length-- > 0) {
+        const struct step *step = step_of(path[length]);
+        if (!step->follow(t, path[length])) return false;
+        if (step->chooses && !t->selection->chooser) t->selection->chooser = path[length];
+    }
+    return true;
 }
 
 tare_status tare_quant_find_selection(struct tare_quant_selection **out, struct tare_arena *arena,
                                       struct tare_edge edge, const struct tare_model_shapes *shapes) {
-    const struct tare_node *path[DEEPEST];
-    struct trace t = { .shapes = shapes };
-    int length = 0;
+    struct trace t = { .arena = arena, .shapes = shapes };
     *out = NULL;
-    while (length < DEEPEST && edge.index == 0 && !tare_edge_constant(edge) && step_of(edge.node)) {
-        path[length++] = edge.node;
-        edge = edge.node->inputs[0];
-    }
-    const struct tare_tensor *value = tare_edge_constant(edge);
-    if (!length || (!value && !tare_node_is(edge.node, "ReadVariableOp"))) return TARE_OK;
-    t.shape = value ? value->shape : tare_model_shape(shapes, edge);
-    t.selection = TARE_NEW(arena, struct tare_quant_selection);
-    if (!t.selection) return TARE_NO_MEMORY;
-    t.selection->stack = edge;
+    if (!follow(&t, edge) || !t.selection->n_indices) return t.status;
+    struct tare_quant_selection *s = t.selection;
+    set_operand(&t);
     for (int i = 0; i < t.shape.rank; i++)
-        t.from[i] = i;
-    if (!is_known(&t.shape)) return TARE_OK;
-    while (length-- > 0) {
-        const struct step *step = step_of(path[length]);
-        if (!step->follow(&t, path[length])) return TARE_OK;
-        if (step->chooses && !t.selection->chooser) t.selection->chooser = path[length];
-    }
-    if (!t.selection->n_indices) return TARE_OK;
-    t.selection->operand = t.shape;
-    memcpy(t.selection->from, t.from, sizeof t.from);
-    *out = t.selection;
+        if (t.from[i] == TARE_FROM_NOTHING && t.shape.dims[i] != 1) return TARE_OK;
+    if (!s->is_scaled) s->n_scalings = 0;
+    *out = s;
     return TARE_OK;
 }
 
@@ -268,218 +348,11 @@ bool tare_quant_only_selects(const struct tare_node *chooser, bool (*accepts)(vo
     size_t explained = 0;
     for (const struct tare_use *use = tare_edge_first_use(output); use; use = tare_edge_next_use(use)) {
         if (use->user->dead) continue;
+        const bool follows = use->input == 0 || tare_quant_scales(use->user);
         if (!accepts(arg, use) &&
-            (use->input != 0 || !step_of(use->user) || !tare_quant_only_selects(use->user, accepts, arg)))
+            (!follows || !step_of(use->user) || !tare_quant_only_selects(use->user, accepts, arg)))
             return false;
         explained++;
     }
     return explained > 0 && explained == uses;
-}
-
-/* ---- counters ---- */
-
-/* A negative number counts from the end in JAX: Select(i < 0, i + n, i). */
-static bool is_wrapped(struct tare_edge *index, const struct tare_node *node) {
-    const bool selects = tare_node_is(node, "SelectV2") || tare_node_is(node, "Select");
-    if (!selects || node->n_inputs != 3 || !tare_node_is(node->inputs[0].node, "Less")) return false;
-    if (!tare_edge_equal(node->inputs[0].node->inputs[0], node->inputs[2])) return false;
-    *index = node->inputs[2];
-    return true;
-}
-
-static bool add_term(struct tare_observed_counter *out, const struct tare_node *arg, int64_t element, int64_t factor) {
-    if (!tare_dtype_is_integer(arg->output_dtypes[0])) return false;
-    for (size_t i = 0; i < out->n_terms; i++)
-        if (out->terms[i].arg == arg && out->terms[i].element == element) {
-            out->terms[i].factor += factor;
-            return true;
-        }
-    if (out->n_terms == TARE_COUNTER_TERMS) return false;
-    out->terms[out->n_terms++] = (struct tare_counter_term){ .arg = arg, .element = element, .factor = factor };
-    return true;
-}
-
-/* Adds `factor` times a number, or an element (from 0) of a vector of them, to the counter. */
-static bool add_number(struct tare_observed_counter *out, struct tare_edge edge, int element, int64_t factor,
-                       int depth) {
-    static const char *const copies[] = { "Identity", "Cast", "Reshape", "Squeeze", "ExpandDims", NULL };
-    const struct tare_node *node = edge.node;
-    const struct tare_tensor *value = tare_edge_constant(edge);
-    if (tare_node_is_arg(node)) return add_term(out, node, element < 0 ? 0 : element, factor);
-    if (value && value->elements > (element < 0 ? 0 : element)) {
-        out->offset += factor * tare_tensor_get_i64(value, element < 0 ? 0 : element);
-        return true;
-    }
-    if (edge.index != 0 || !node->n_inputs || depth == DEEPEST) return false;
-    if (element >= 0 && tare_node_is(node, "Pack") && element < (int)node->n_inputs)
-        return add_number(out, node->inputs[element], -1, factor, depth + 1);
-    if (tare_op_is_one_of(node->op, copies)) return add_number(out, node->inputs[0], element, factor, depth + 1);
-    if (tare_node_is(node, "GatherV2")) {
-        const struct tare_tensor *index = constant(node, 1, 1);
-        return element <= 0 && index &&
-               add_number(out, node->inputs[0], (int)tare_tensor_get_i64(index, 0), factor, depth + 1);
-    }
-    const bool subtracts = tare_node_is(node, "Sub");
-    if (subtracts || tare_node_is(node, "AddV2") || tare_node_is(node, "Add"))
-        return add_number(out, node->inputs[0], element, factor, depth + 1) &&
-               add_number(out, node->inputs[1], element, subtracts ? -factor : factor, depth + 1);
-    return is_wrapped(&edge, node) && add_number(out, edge, element, factor, depth + 1);
-}
-
-bool tare_quant_find_counter(struct tare_observed_counter *counter, const struct tare_quant_selection *s) {
-    enum { MOST_ENTRIES = 512 };
-    int64_t factor = 1;
-    *counter = (struct tare_observed_counter){ .count = s->count };
-    if (s->index_rank != 0 || s->count < 2 || s->count > MOST_ENTRIES) return false;
-    for (int i = s->n_indices; i-- > 0;) {
-        const struct tare_quant_index *index = &s->indices[i];
-        if (!add_number(counter, index->edge, index->element, factor, 0)) return false;
-        factor *= index->size;
-    }
-    return counter->n_terms > 0;
-}
-
-/* ---- the product ---- */
-
-static bool is_index(const struct tare_quant_selection *s, int operand_axis) {
-    return s->from[operand_axis] <= TARE_FROM_INDEX;
-}
-
-/* Whether operand axis `axis` is among the axes that the product takes; otherwise it has one element. */
-static int place_of(const struct tare_quant_product *p, int axis) {
-    for (int i = 0; i < p->n_order; i++)
-        if (p->order[i] == axis) return i;
-    return -1;
-}
-
-/* Positions in the chosen weight by operand axis: the axes of the index, then those of an entry as they are arranged.
- */
-static tare_status place_axes(int *positions, const struct tare_quant_product *p, struct tare_quant_selection *s) {
-    int next = 0;
-    for (int k = 0; k < s->index_rank; k++)
-        for (int axis = 0; axis < s->operand.rank; axis++) {
-            if (s->from[axis] != TARE_FROM_INDEX - k) continue;
-            const int place = place_of(p, axis);
-            if (place < 0) s->squeezed_index |= 1u << k;
-            if (place >= p->n_batch && place < p->n_batch + p->n_contracted)
-                return TARE_FAIL(TARE_UNSUPPORTED, "the product is a sum over the chosen entries");
-            if (place >= 0) positions[axis] = next++;
-        }
-    for (int i = 0; i < p->n_order; i++)
-        if (!is_index(s, p->order[i])) positions[p->order[i]] = next++;
-    return TARE_OK;
-}
-
-/* The raw result has the free axes of the weight in the order of their positions. */
-static void order_result(struct tare_quant_product *p, const int *positions) {
-    const int first = p->n_batch + p->n_contracted, base = p->n_batch + p->n_free_left;
-    const int rank = base + p->n_free_right;
-    int places[TARE_MAX_RANK], sorted[TARE_MAX_RANK];
-    for (int i = 0; i < p->n_free_right; i++)
-        sorted[i] = p->order[first + i]; /* in the order of the operand's axes, as in the raw result */
-    for (int i = 0; i < p->n_free_right; i++) {
-        places[i] = 0;
-        for (int j = 0; j < p->n_free_right; j++)
-            places[i] += positions[sorted[j]] < positions[sorted[i]];
-    }
-    p->moves = false;
-    for (int i = 0; i < rank; i++) {
-        if (p->result_order[i] >= base) p->result_order[i] = base + places[p->result_order[i] - base];
-        p->moves |= p->result_order[i] != i;
-    }
-}
-
-/* One value per channel of the chosen weight must have the axes of the raw result in their order: those of the batch,
- * one element for each free axis of the activation, the free ones of the weight. */
-static tare_status shape_channels(struct tare_quant_product *p, struct tare_quant_selection *s) {
-    const int first_free = p->n_batch + p->n_contracted;
-    int free_index = 0, batch_entry = 0;
-    for (int i = 0; i < p->n_order; i++) {
-        free_index += i >= first_free && is_index(s, p->order[i]);
-        batch_entry += i < p->n_batch && !is_index(s, p->order[i]);
-    }
-    for (int i = 1; i < p->n_batch; i++)
-        if (p->right_batch[i] < p->right_batch[i - 1])
-            return TARE_FAIL(TARE_UNSUPPORTED, "the batch axes of its operands have different orders");
-    if (free_index && (batch_entry || (p->n_batch && p->right_batch[p->n_batch - 1] >= p->n_batch)))
-        return TARE_FAIL(TARE_UNSUPPORTED, "the axes of its index are in the result in another order");
-    p->channel_shape.rank = 0;
-    for (int i = 0; i < p->n_batch; i++)
-        if (!is_index(s, p->order[i])) p->channel_shape.dims[p->channel_shape.rank++] = s->operand.dims[p->order[i]];
-    if (free_index && p->n_batch) {
-        s->spread_at = p->n_batch;
-        s->n_spread = p->n_free_left;
-    }
-    for (int i = 0; i < p->n_free_left && p->n_batch && !free_index; i++)
-        p->channel_shape.dims[p->channel_shape.rank++] = 1;
-    for (int i = first_free; i < p->n_order; i++)
-        if (!is_index(s, p->order[i])) p->channel_shape.dims[p->channel_shape.rank++] = s->operand.dims[p->order[i]];
-    return TARE_OK;
-}
-
-/* Sizes of an entry as a stack of matrices: an entry is a matrix, not a vector as in a table. */
-static tare_status count_elements(struct tare_quant_product *p, const struct tare_quant_selection *s) {
-    p->batches = p->rows = p->columns = 1;
-    for (int i = 0; i < p->n_order; i++) {
-        if (is_index(s, p->order[i])) continue;
-        int64_t *const count = i < p->n_batch ? &p->batches : i < p->n_batch + p->n_contracted ? &p->rows : &p->columns;
-        *count *= s->operand.dims[p->order[i]];
-    }
-    return p->columns > 1 ? TARE_OK : TARE_FAIL(TARE_UNSUPPORTED, "the entries of its stack are vectors");
-}
-
-static tare_status select_array(struct tare_quant_product *p, struct tare_quant_selection *s) {
-    int positions[TARE_MAX_RANK] = { 0 };
-    if (p->spreads_right || p->squeezed_right)
-        return TARE_FAIL(TARE_UNSUPPORTED, "the size of its index is not that of the activation");
-    TARE_TRY(count_elements(p, s));
-    TARE_TRY(place_axes(positions, p, s));
-    s->entry.rank = 0;
-    for (int i = 0; i < p->n_order; i++)
-        if (!is_index(s, p->order[i])) s->entry.dims[s->entry.rank++] = s->operand.dims[p->order[i]];
-    order_result(p, positions);
-    for (int i = 0; i < p->n_batch; i++)
-        p->right_batch[i] = positions[p->right_batch[i]];
-    for (int i = 0; i < p->n_contracted; i++)
-        p->right_contracted[i] = positions[p->right_contracted[i]];
-    return shape_channels(p, s);
-}
-
-/* The axes that choose, then those of an entry that the stack has. */
-static void arrange_stack(struct tare_quant_product *p, struct tare_quant_selection *s,
-                          const struct tare_shape *stack) {
-    int order[TARE_MAX_RANK], n = 0;
-    unsigned reversed = 0;
-    for (int i = 0; i < s->n_indices; i++)
-        order[n++] = s->indices[i].axis;
-    for (int i = 0; i < p->n_order; i++) {
-        const int axis = s->from[p->order[i]];
-        if (axis < 0) continue;
-        if (p->reversed >> p->order[i] & 1) reversed |= 1u << axis;
-        order[n++] = axis;
-    }
-    s->reshapes = n - s->n_indices != s->entry.rank;
-    p->reversed = reversed;
-    p->n_order = p->arranged.rank = n;
-    for (int i = 0; i < n; i++) {
-        p->order[i] = order[i];
-        p->arranged.dims[i] = stack->dims[order[i]];
-        s->reshapes |= i >= s->n_indices && !s->reshapes && p->arranged.dims[i] != s->entry.dims[i - s->n_indices];
-    }
-}
-
-tare_status tare_quant_select_product(struct tare_quant_product *p, struct tare_quant_selection *s,
-                                      const struct tare_shape *stack) {
-    s->count = 1;
-    for (int i = 0; i < s->n_indices; i++)
-        s->count *= s->indices[i].size;
-    if (p->spatial) {
-        if (s->index_rank) return TARE_FAIL(TARE_UNSUPPORTED, "rows of a convolution have filters of their own");
-        s->entry = p->arranged;
-    } else {
-        TARE_TRY(select_array(p, s));
-    }
-    arrange_stack(p, s, stack);
-    p->batches *= s->count;
-    return TARE_OK;
 }

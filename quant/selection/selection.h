@@ -24,9 +24,14 @@ struct tare_quant_index {
     enum tare_quant_index_rule rule;
 };
 
+struct tare_quant_scaling;
+
 struct tare_quant_selection {
     struct tare_edge stack;          /* a constant, or the read of a variable */
     const struct tare_node *chooser; /* the first op that chooses from it */
+    bool is_scaled;                  /* the model computes the weight from the entry: */
+    struct tare_quant_scaling *scalings;
+    size_t n_scalings;
     struct tare_quant_index indices[TARE_MAX_RANK];
     int n_indices;
     int64_t count; /* entries: the product of their sizes */
@@ -56,6 +61,8 @@ bool tare_quant_find_counter(struct tare_observed_counter *counter, const struct
  * `operand`, to that with the whole stack: its batches are those of all entries. TARE_UNSUPPORTED with the reason. */
 tare_status tare_quant_select_product(struct tare_quant_product *product, struct tare_quant_selection *selection,
                                       const struct tare_shape *stack) TARE_WARN_UNUSED;
+/* Whether the node chooses from the stack, or from that of a scale. */
+bool tare_quant_chooses_by(const struct tare_quant_selection *selection, const struct tare_node *chooser);
 /* Whether all uses of a node's output lead to choices from the stack that `chooser` takes: `accepts` is asked for each
  * node and input that no such choice explains. */
 bool tare_quant_only_selects(const struct tare_node *chooser, bool (*accepts)(void *arg, const struct tare_use *use),

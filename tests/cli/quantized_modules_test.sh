@@ -25,8 +25,28 @@ for format in "static --data x.tfrecord" "static --data x.tfrecord --format fp8_
     "$tare" validate q >out 2>err || fail "validate $format: $(cat out err)"
 done
 
-expect 1 "its weight is chosen from float8 values and scaled at run time (export the layers outside of a loop" \
-    "$tare" quantize "$modules/float8_stack.jaxexport" q --method weight_only --min-elements 1 --overwrite --quiet
+# Stacks of weights and of scales: layers of a loop, experts of rows. The products reach an export as float8.
+for name in float8_stack float8_experts integer_stack; do
+    for format in "weight_only --format fp8_e4m3" "static --data x.tfrecord" "static --data x.tfrecord --format fp8_e4m3" dynamic int4; do
+        # shellcheck disable=SC2086
+        "$tare" quantize "$modules/$name.jaxexport" q --method $format --min-elements 1 --overwrite >table 2>&1 ||
+            fail "quantize $name $format: $(cat table)"
+        grep -q '^1 of 1 quantizable ops quantized' table || fail "layers of $name by $format: $(cat table)"
+        "$tare" export q q.mlirbc --quiet 2>err || fail "export $name $format: $(cat err)"
+        for model in q q.mlirbc; do
+            "$tare" run "$model" --input arg0=x.npy --quiet >"$model.out" 2>err || fail "run $name $format: $(cat err)"
+        done
+        cmp q.out q.mlirbc.out || fail "export of $name $format: $(cat q.out q.mlirbc.out)"
+        python3 - "$format" "$modules/$name.values" <<'PY' || fail "values of $name by $format: $(cat q.out)"
+import sys
+found = [float(text) for text in open("q.out").read().split("] ")[1].split()]
+expected = [float(text) for text in open(sys.argv[2]).read().split()]
+if sys.argv[1].startswith("weight_only --format") and "float8" in sys.argv[2]:
+    assert found == expected, expected     # the codes of the model
+assert max(abs(a - b) for a, b in zip(found, expected)) < (0.1 if "fp8" in sys.argv[1] or "int4" in sys.argv[1] else 0.02) * max(map(abs, expected)), expected
+PY
+    done
+done
 
 # Folding computes the scales and the rounding: the weight is on the grid.
 "$tare" quantize "$modules/trained_weights.jaxexport" rounded --method weight_only --min-elements 1 --json >table 2>err || fail "quantize: $(cat err)"

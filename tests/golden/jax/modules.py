@@ -53,6 +53,29 @@ def float8_stack(x):
     return lax.scan(layer, jnp.concatenate([x, x[:1]])[None], (stack, scales))[0][0]
 
 
+def integer_stack(x):
+    """The same in integers, with zero points, and scales in bfloat16 of a transposed weight."""
+    stack = (jnp.arange(48).reshape(3, 16) * 7 % 11).reshape(3, 4, 4).astype(jnp.int8)
+    zeros = (jnp.arange(12).reshape(3, 4, 1) % 3 + 4).astype(jnp.int8)
+    scales = 2.0 ** -(jnp.arange(12).reshape(3, 1, 4) % 4 + 2).astype(jnp.bfloat16)
+
+    def layer(y, entry):
+        codes, zero, scale = entry
+        weight = (codes.astype(jnp.bfloat16) - zero.astype(jnp.bfloat16)).T * scale
+        return y + jax.nn.relu(y @ weight.astype(jnp.float32)), None
+
+    return lax.scan(layer, jnp.concatenate([x, x[:1]])[None], (stack, zeros, scales))[0][0]
+
+
+def float8_experts(x):
+    """Rows with experts of their own, in float8 times scales."""
+    rows = jnp.stack([x, x[::-1], 2 * x])
+    stack = (jnp.arange(36).reshape(4, 9) % 5 - 2).reshape(4, 3, 3).astype(jnp.float8_e4m3fn)
+    scales = jnp.arange(1, 13, dtype=jnp.float32).reshape(4, 1, 3) / 8
+    expert = rows[:, 0].astype(jnp.int32)
+    return jnp.einsum("ri,rij->rj", rows, stack[expert].astype(jnp.float32) * scales[expert]).sum(0)
+
+
 def integer_products(x):
     """A product of integers, as qwix writes them."""
     step = jnp.abs(x).max() / 127
@@ -179,7 +202,7 @@ def of_a_tree(weights, batch):
 
 
 OPEN = (loop_over_rows, matrix_of_any_size, calls_of_any_batch)
-for function in (narrow_constants, in_bfloat16, float8_weights, float8_stack, integer_products, trained_weights, extremes, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
+for function in (narrow_constants, in_bfloat16, float8_weights, float8_stack, integer_stack, float8_experts, integer_products, trained_weights, extremes, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
     shape = export.symbolic_shape("n") if function in OPEN else (3,)
     platforms = ("tpu",) if function is ops_of_xla else ("cpu", "tpu")  # on a CPU JAX calls LAPACK
     allowed = [export.DisabledSafetyCheck.custom_call("kernel_of_somebody")]
