@@ -33,6 +33,9 @@ struct tare_batching_result {
     size_t n_warnings;
 };
 
+/* Text NULL: out of memory. */
+tare_status tare_batch_add_warning(struct tare_batching_result *out, struct tare_arena *arena, const char *text);
+
 /* Applies every entry of `options`, after placement. A function F that is batched keeps its name and signature; its
  * body moves to F_with_batch, which one BatchFunction in F calls. Resources and captured constants are passed on as
  * captured_tensors, everything else is batched. TARE_BATCH_TPU batches every placed function, and functions that called

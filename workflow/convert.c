@@ -1,5 +1,6 @@
 /* The whole conversion of a loaded model: calibration, quantization, TPU placement. */
 #include "workflow/convert.h"
+#include "workflow/batching/rows_check.h"
 #include "base/strbuf.h"
 #include "convert/pass.h"
 #include "eval/model_inputs.h"
@@ -156,7 +157,9 @@ static tare_status place(struct tare_converted *out, struct tare_arena *arena, s
     tare_status status;
     if (checks) TARE_CHECK(tare_integer_outputs_record(&integers, model, &converter->quantization));
     TARE_CHECK(tare_pipeline_place(&out->conversion, arena, model, converter, before));
-    if (checks) status = tare_integer_outputs_check(&integers, model, &converter->quantization, &out->conversion.split);
+    if (checks)
+        TARE_CHECK(tare_integer_outputs_check(&integers, model, &converter->quantization, &out->conversion.split));
+    status = tare_workflow_check_rows(&out->conversion.batching, arena, model);
 done:
     tare_integer_outputs_free(&integers);
     return status;
