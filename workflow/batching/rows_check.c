@@ -2,6 +2,7 @@
 #include "workflow/batching/rows_check.h"
 #include "base/alloc.h"
 #include "eval/records.h"
+#include "graph/data_dependence.h"
 #include "interpreter/session.h"
 #include "tpu/closure.h"
 
@@ -90,6 +91,7 @@ static tare_status check_signature(struct tare_batching_result *result, struct t
     enum tare_batch_verdict verdict = TARE_BATCH_UNDECIDED;
     const char *one_by_one;
     bool batched;
+    if (!tare_signature_batches(signature, false)) return TARE_OK; /* a rank is not known */
     TARE_TRY(is_batched(&batched, arena, signature));
     if (!batched) return TARE_OK;
     TARE_TRY(tare_batch_check_graph(&one_by_one, model, signature));
