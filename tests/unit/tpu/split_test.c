@@ -279,6 +279,40 @@ static void calls_of_what_is_refused__are_opened(void **state) {
     tear_down(&f);
 }
 
+/* Keras exports one function as "serve" and "serving_default": their part is one function, with one copy of its
+ * weights. */
+static void signatures_of_one_network__share_its_part(void **state) {
+    static const char *const names[] = { "top", "again", "other" };
+    struct fixture f;
+    struct tare_binding out[3];
+    struct tare_signature signatures[3];
+    (void)state;
+    set_up(&f);
+    f.x = mini_placeholder(f.model->main, "x", TARE_DT_FLOAT);
+    for (int i = 0; i < 3; i++) { /* the third one has another weight */
+        struct tare_graph *graph = i ? tare_model_add_function(f.model, names[i]) : f.top;
+        const struct tare_edge scaled =
+            mini_node(graph, "Mul", "scale", 2, through_text(graph, mini_arg(graph, "x", TARE_DT_FLOAT)),
+                      mini_float(graph, "weight", i == 2 ? 3 : 2));
+        mini_return(graph, "y", chain(graph, scaled, 3));
+        f.y = mini_call(f.model->main, "StatefulPartitionedCall", names[i], graph, 1, f.x);
+        out[i] = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .edge = f.y };
+        signatures[i] = (struct tare_signature){ .key = names[i], .outputs = &out[i], .n_outputs = 1 };
+    }
+    f.y = out[1].edge;
+    f.model->signatures = signatures;
+    f.model->n_signatures = 3;
+    split(&f, 2);
+    assert_ptr_equal(
+        tare_node_function(graph_only(tare_model_find_function(f.model, "again"), "StatefulPartitionedCall"), "f"),
+        part(&f, 0));
+    assert_ptr_equal(
+        tare_node_function(graph_only(tare_model_find_function(f.model, "other"), "StatefulPartitionedCall"), "f"),
+        part(&f, 1));
+    assert_null(tare_model_find_function(f.model, "again_tpu"));
+    tear_down(&f);
+}
+
 /* XLA pads what has as many rows as values decide, and not all of its kernels know of the padding. */
 static void numbers_of_rows_that_values_decide__are_found_on_the_cpu(void **state) {
     struct fixture f;
@@ -411,6 +445,7 @@ int main(void) {
         cmocka_unit_test(a_small_side__is_not_worth_a_second_call),
         cmocka_unit_test(independent_nodes__go_along),
         cmocka_unit_test(calls_of_what_is_refused__are_opened),
+        cmocka_unit_test(signatures_of_one_network__share_its_part),
         cmocka_unit_test(numbers_of_rows_that_values_decide__are_found_on_the_cpu),
         cmocka_unit_test(what_must_be_known_at_compilation__stays_out_of_the_part),
         cmocka_unit_test(variables_that_are_written__stay_on_the_cpu),
