@@ -262,7 +262,7 @@ static void put_gain(struct tare_strbuf *out, const struct tare_comparison *c, c
     const double cycles[] = { c->rows[0].tpu_cycles, row->tpu_cycles };
     tare_strbuf_printf(out, "; weights %.1f times smaller", (double)c->rows[0].size_bytes / (double)row->size_bytes);
     if (row->folded)
-        tare_strbuf_printf(out, " on disk: the compiler of a TPU turns those of %lld convolution%s into bfloat16",
+        tare_strbuf_printf(out, " on disk (the compiler of a TPU turns those of %lld convolution%s into bfloat16)",
                            (long long)row->folded, row->folded == 1 ? "" : "s");
     if (is_compiled(c)) {
         tare_strbuf_printf(out,
@@ -279,7 +279,7 @@ static void put_gain(struct tare_strbuf *out, const struct tare_comparison *c, c
 }
 
 static void put_guess(struct tare_strbuf *out, const struct tare_guess *guess, bool ranks) {
-    tare_strbuf_printf(out, "float reaches a %s of ", guess->measure->name);
+    tare_strbuf_printf(out, "the %s of float is ", guess->measure->name);
     tare_measure_put(out, guess->measure, guess->value);
     tare_strbuf_puts(out, " (95 % interval: ");
     tare_measure_put(out, guess->measure, guess->low);

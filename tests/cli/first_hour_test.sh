@@ -78,7 +78,7 @@ awk '$1 == "float" { f = $2 } $1 == "classifier_tpu" { q = $2; mb = $5 } END { e
 # With the wrong scale, the comparison says that the float model only guesses.
 "$tare" dataset make images --spec <(sed 's/^  scale/  # scale/' classifier.spec) -o wrong.tfrecord --quiet || fail "make: $?"
 "$tare" compare classifier --data wrong.tfrecord --methods float --quiet >out 2>log || fail "compare: $(cat log)"
-grep -q "^No model is recommended: float reaches a top-1 of " out && grep -q "the most frequent label for all" out || fail "nothing is said of the scale: $(cat out)"
+grep -q "^No model is recommended: the top-1 of float is " out && grep -q "the most frequent label for all" out || fail "nothing is said of the scale: $(cat out)"
 
 # Splitting data that is not a TFRecord: nothing but the parts is left, also after a failure.
 ls -A >before

@@ -104,7 +104,7 @@ static void float_at_chance__has_no_recommendation(void **state) {
     label(0, 1000, 112, 0, 0);
     label(1, 1000, 112, 3, 3);
     expect_verdict(
-        "No model is recommended: float reaches a top-1 of 11.20 % (95 % interval: 9.39 % to 13.31 %), no better than "
+        "No model is recommended: the top-1 of float is 11.20 % (95 % interval: 9.39 % to 13.31 %), no better than "
         "the most frequent label for all (10.00 %). Check labels and the scale of the inputs with 'tare dataset head'");
     label(0, 1000, 130, 0, 0);
     label(1, 1000, 130, 0, 0);
@@ -365,7 +365,7 @@ static void weights_of_convolutions__are_smaller_on_disk_only(void **state) {
     label(1, 1000, 900, 5, 5);
     f.rows[1].folded = 2;
     expect_part(
-        "; weights 1.1 times smaller on disk: the compiler of a TPU turns those of 2 convolutions into bfloat16");
+        "; weights 1.1 times smaller on disk (the compiler of a TPU turns those of 2 convolutions into bfloat16)");
     f.rows[1].folded = 1;
     expect_part(" those of 1 convolution into bfloat16");
 }
