@@ -13,6 +13,7 @@
 #include "convert/saved_model.h"
 #include "eval/jobs/job_measure.h"
 #include "workflow/check/job_check.h"
+#include "workflow/evaluation_data.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -132,12 +133,22 @@ static tare_status check_output(const struct tare_job *job, bool overwrite) {
     return tare_output_dir_check(job->output, &rules);
 }
 
+static tare_status check_label(const struct tare_job *job) {
+    const struct tare_evaluation evaluation = { .label = job->label,
+                                                .records = { .paths = job->evaluation.items,
+                                                             .n_paths = job->evaluation.count,
+                                                             .limit = job->evaluation_limit,
+                                                             .interrupted = &tare_interrupted } };
+    return job->evaluation.count ? tare_workflow_check_label(&evaluation) : TARE_OK;
+}
+
 static tare_status make(struct tare_job_result *result, struct tare_arena *arena, const struct tare_task *task,
                         const char *workshop, bool overwrite) {
     static char reason[160];
     const struct tare_job *job = task->job;
     struct tare_batch_command command;
     TARE_TRY(check_output(job, overwrite));
+    TARE_TRY(check_label(job));
     TARE_TRY(remove_leftovers(workshop));
     tare_batch_command_of(&command, task, workshop);
     TARE_TRY(run_command(&command));

@@ -19,16 +19,6 @@ static tare_status measure_model(struct tare_comparison_row **row, struct tare_c
     return tare_error_prefix(status, "%s", path);
 }
 
-/* A label that is given must be a key of some record, or an output, as compare requires; "label" may be absent. */
-static tare_status check_label(const struct tare_job *job, const struct tare_comparison *c) {
-    if (!job->label || strcmp(job->label, "label") == 0) return TARE_OK;
-    for (size_t i = 0; i < c->n_outputs; i++) {
-        const struct tare_metrics *m = &c->rows[0].outputs[i];
-        if (m->labelled || m->unlabelled || strcmp(c->output_keys[i], job->label) == 0) return TARE_OK;
-    }
-    return TARE_FAIL(TARE_NOT_FOUND, "label '%s': no evaluation record has a class index with this key", job->label);
-}
-
 static void take_figures(struct tare_job_result *result, const struct tare_comparison *c) {
     const struct tare_metrics *base = tare_measured_of(c, &c->rows[0]), *made = tare_measured_of(c, &c->rows[1]);
     const struct tare_measure *measure = tare_measure_of(c);
@@ -79,7 +69,6 @@ tare_status tare_job_measure(struct tare_job_result *result, const struct tare_j
     }
     if (job->metric) TARE_TRY(tare_measure_read(&evaluation.metric, job->metric));
     status = measure_model(&row, &comparison, job->model, &open, &evaluation);
-    if (status == TARE_OK) status = check_label(job, &comparison);
     if (status == TARE_OK) status = measure_model(&row, &comparison, folder, &open, &evaluation);
     if (status == TARE_OK) take_figures(result, &comparison);
     tare_comparison_free(&comparison);

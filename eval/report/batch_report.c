@@ -1,6 +1,7 @@
 /* The report over all jobs of a batch: table and CSV. */
 #include "eval/report/csv.h"
 #include "eval/jobs/job_result.h"
+#include "eval/measure.h"
 
 #include <math.h>
 
@@ -24,12 +25,33 @@ static double relative_time(const struct tare_job_result *r) {
     return isfinite(compiled) ? compiled : r->tpu_seconds / r->float_tpu_seconds;
 }
 
+static void measured_cell(struct tare_report_table *table, const struct tare_measure *measure, double value) {
+    struct tare_strbuf text = { 0 };
+    if (!isnan(value)) tare_measure_put(&text, measure, value);
+    tare_report_table_text(table, text.size ? tare_strbuf_text(&text) : NULL);
+    tare_strbuf_free(&text);
+}
+
+/* The measure's name and its values; a model without labels and expected values is measured by its SQNR alone. */
+static void measured_cells(struct tare_report_table *table, const struct tare_job_result *r) {
+    const bool measured = r->measure && !isnan(r->float_measure_value);
+    int kind;
+    if (!measured || tare_measure_read(&kind, r->measure) != TARE_OK) {
+        for (int i = 0; i < 3; i++)
+            tare_report_table_text(table, NULL);
+        return;
+    }
+    const struct tare_measure *measure = tare_measure_find((enum tare_measure_kind)(kind - 1));
+    tare_report_table_text(table, measure->title);
+    measured_cell(table, measure, r->float_measure_value);
+    measured_cell(table, measure, r->measure_value);
+}
+
 static void result_row(struct tare_report_table *table, const struct tare_job_result *r) {
     tare_report_table_row(table);
     tare_report_table_link(table, r->page, r->name);
     tare_report_table_series(table, tare_job_outcomes[r->outcome].series, tare_job_outcomes[r->outcome].name);
-    tare_report_table_share(table, 2, r->float_top1);
-    tare_report_table_share(table, 2, r->top1);
+    measured_cells(table, r);
     tare_report_table_share(table, 2, r->agreement);
     tare_report_table_db(table, r->sqnr_db);
     tare_report_table_number(table, "%.3f", megabytes(r->size_bytes));
@@ -46,8 +68,9 @@ void tare_batch_jobs(struct tare_strbuf *out, enum tare_report_form form, const 
     static const struct tare_report_column columns[] = {
         { .heading = "job", .left = true, .wraps = true },
         { .heading = "outcome", .left = true },
-        { .heading = "float", .help = "top-1 of the float model" },
-        { .heading = "top-1", .help = "of the job's model" },
+        { .heading = "measure", .left = true, .help = "of labels or expected values" },
+        { .heading = "float", .help = "the measure of the float model" },
+        { .heading = "model", .help = "the measure of the job's model" },
         { .heading = "agree", .help = "share of records for which both models predict the same class" },
         { .heading = "SQNR dB", .help = "of the first output against the float model" },
         { .heading = "weights MB" },

@@ -98,8 +98,19 @@ PY
 [ "$(outcome "$work/m" strict)" = rejected ] || fail "no loss allowed: $(cat "$work/m/jobs.textproto.state/strict.json")"
 grep -q 'top-1 falls by .* points (at most 0.00 allowed)' "$work/m/jobs.textproto.state/strict.json" || fail "the reason: $(cat "$work/m/jobs.textproto.state/strict.json")"
 grep -q 'top-1 may lose .* points (at most 1.00 allowed, by 100 records)' "$work/m/jobs.textproto.state/unproven.json" || fail "few records: $(cat "$work/m/jobs.textproto.state/unproven.json")"
-grep -q "label 'nothing': no evaluation record has a class index with this key" "$work/m/jobs.textproto.state/unlabelled.json" || fail "a label that no record has: $(cat "$work/m/jobs.textproto.state/unlabelled.json")"
+grep -q -- "--label nothing: no record has this key" "$work/m/jobs.textproto.state/unlabelled.json" || fail "a label that no record has: $(cat "$work/m/jobs.textproto.state/unlabelled.json")"
 grep -q "metric is 'top2' (expected top1, auc" "$work/m/jobs.textproto.state/misspelled.json" || fail "a misspelled metric: $(cat "$work/m/jobs.textproto.state/misspelled.json")"
+# masks, measured by IoU, with a key of their own; the table names the measure
+"$tare" ops Sigmoid --shape 'float[?,4,4,1]' --attr T=float --save-model "$work/m/pixels" >/dev/null || fail "ops: $?"
+(cd "$work/m" && python3 -c 'import numpy as np
+x = np.random.default_rng(1).normal(size=(20, 4, 4, 1)).astype("f4")
+np.save("x.npy", x), np.save("mask.npy", (x > 0.3).astype("f4"))') || fail "arrays"
+"$tare" dataset make --input x="$work/m/x.npy" --input mask="$work/m/mask.npy" -o "$work/m/masks.tfrecord" --quiet || fail "masks: $?"
+cat >"$work/m/masks.textproto" <<JOBS
+job { name: "pixels" model: "pixels" method: "weight_only" arguments: "--allow-unquantized" evaluation: "masks.tfrecord" label: "mask" output: "out/pixels" limits { max_drop: 0 } }
+JOBS
+"$tare" batch "$work/m/masks.textproto" --quiet >"$work/m/masks.txt" 2>&1 || fail "masks: $(cat "$work/m/masks.txt" "$work/m/masks.textproto.state/pixels.json")"
+grep -qE "^job +outcome +measure +float +model" "$work/m/masks.txt" && grep -qE "^pixels +done +IoU +66\.89 % +66\.89 %" "$work/m/masks.txt" || fail "masks: $(cat "$work/m/masks.txt")"
 printf 'job { model: "%s" method: "weight_only" output: "o" evaluation: "%s" limits { max_mae: 1 } }\n' "$work/models/glyphs" "$glyphs/eval.tfrecord.gz" >"$work/m/mae.textproto"
 expect 1 "max_mae needs expected values (give their key: target)" "$tare" batch "$work/m/mae.textproto"
 
