@@ -111,11 +111,8 @@ static const char *setting_text(struct tare_arena *arena, const struct tare_quan
         tare_algorithm_print(&text, &setting->algorithm);
     }
     if (setting->granularity != common->granularity || setting->block != common->block) {
-        if (setting->granularity == TARE_PER_BLOCK)
-            tare_strbuf_printf(&text, " granularity=per_block:%lld", (long long)setting->block);
-        else
-            tare_strbuf_printf(&text, " granularity=%s",
-                               setting->granularity == TARE_PER_TENSOR ? "per_tensor" : "per_channel");
+        tare_strbuf_puts(&text, " granularity=");
+        tare_quant_granularity_put(&text, setting);
     }
     copy = text.failed ? NULL : tare_arena_strdup(arena, text.size ? tare_strbuf_text(&text) : "");
     tare_strbuf_free(&text);

@@ -281,10 +281,10 @@ const char *tare_variant_algorithm(struct tare_arena *arena, const struct tare_v
 
 const char *tare_variant_granularity(struct tare_arena *arena, const struct tare_variant *variant) {
     const struct tare_quant_setting *setting = &variant->plan.setting;
+    const char *name = tare_quant_granularity_name(setting->granularity);
     if (!setting->method) return NULL;
-    if (setting->granularity == TARE_PER_BLOCK)
-        return tare_arena_printf(arena, "per_block:%lld", (long long)setting->block);
-    return setting->granularity == TARE_PER_TENSOR ? "per_tensor" : "per_channel";
+    return setting->granularity == TARE_PER_BLOCK ? tare_arena_printf(arena, "%s:%lld", name, (long long)setting->block)
+                                                  : name;
 }
 
 bool tare_variant_calibrates(const struct tare_variant *variant) {

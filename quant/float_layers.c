@@ -64,11 +64,10 @@ static const char *check_layout(const struct tare_quant_work *work, const struct
 }
 
 static const char *check_size(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
-    enum { SMALLEST_TABLE = 1024 };
     const bool is_table = layer->kind == TARE_KIND_GATHER;
     int64_t least = work->plan->min_elements ? work->plan->min_elements : layer->setting.method->min_elements;
     if (is_table && work->plan->min_table_elements) least = work->plan->min_table_elements;
-    if (is_table && !least) least = SMALLEST_TABLE;
+    if (is_table && !least) least = TARE_LEAST_WEIGHT;
     return layer->weight->elements < least
                ? "the weight has too few elements (tare quantize --min-elements 1 quantizes it)"
                : NULL;

@@ -27,6 +27,9 @@ enum tare_quant_kind {
     TARE_KINDS,
 };
 
+/* Elements below which the scales and additional ops of a weight cost more than the bytes that it saves. */
+enum { TARE_LEAST_WEIGHT = 1024 };
+
 struct tare_quant_method {
     const char *name;          /* "static": as options and reports have it */
     const char *help;          /* one line */

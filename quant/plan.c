@@ -129,11 +129,14 @@ static tare_status read_granularity(void *values, const char *text) {
     return TARE_OK;
 }
 
+const char *tare_quant_granularity_name(enum tare_quant_granularity granularity) {
+    static const char *const names[] = { "per_channel", "per_tensor", "per_block" };
+    return names[granularity];
+}
+
 void tare_quant_granularity_put(struct tare_strbuf *out, const struct tare_quant_setting *setting) {
-    if (setting->granularity == TARE_PER_BLOCK)
-        tare_strbuf_printf(out, "per_block:%lld", (long long)setting->block);
-    else
-        tare_strbuf_puts(out, setting->granularity == TARE_PER_TENSOR ? "per_tensor" : "per_channel");
+    tare_strbuf_puts(out, tare_quant_granularity_name(setting->granularity));
+    if (setting->granularity == TARE_PER_BLOCK) tare_strbuf_printf(out, ":%lld", (long long)setting->block);
 }
 
 static void put_granularity(struct tare_strbuf *out, const void *values) {

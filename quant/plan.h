@@ -145,7 +145,8 @@ const char *tare_number_format_name(enum tare_number_format format, int bits);
 enum { TARE_WEIGHT_SETTINGS = 5 };
 void tare_quant_weight_settings(int64_t out[static TARE_WEIGHT_SETTINGS], const struct tare_quant_setting *setting);
 bool tare_quant_same_weight_settings(const struct tare_quant_setting *a, const struct tare_quant_setting *b);
-/* Appends "per_channel", "per_tensor" or "per_block:64". */
+/* "per_channel", "per_tensor" or "per_block"; for a setting with the block, "per_block:64". */
+const char *tare_quant_granularity_name(enum tare_quant_granularity granularity);
 void tare_quant_granularity_put(struct tare_strbuf *out, const struct tare_quant_setting *setting);
 
 #endif

@@ -128,10 +128,9 @@ static json_t *scales_json(const struct tare_explanation *e) {
 }
 
 static void put_weight_json(json_t *object, const struct tare_explanation *e) {
-    static const char *const granularities[] = { "per_channel", "per_tensor", "per_block" };
     json_object_set_new(object, "weight_bits", json_integer(e->bits));
     json_object_set_new(object, "format", tare_json_text(tare_number_format_name(e->setting.format, e->bits)));
-    json_object_set_new(object, "granularity", tare_json_text(granularities[e->setting.granularity]));
+    json_object_set_new(object, "granularity", tare_json_text(tare_quant_granularity_name(e->setting.granularity)));
     if (e->setting.granularity == TARE_PER_BLOCK) json_object_set_new(object, "block", json_integer(e->setting.block));
     json_object_set_new(object, "weight_scales", scales_json(e));
     json_object_set_new(object, "n_weight_scales", json_integer(e->n_weight_scales));

@@ -180,6 +180,6 @@ const struct tare_quant_method tare_method_float8_dynamic = {
     .kinds = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_MATMUL | 1 << TARE_KIND_BATCH_MATMUL | 1 << TARE_KIND_EINSUM |
              1 << TARE_KIND_GATHER | 1 << TARE_KIND_XLA_DOT | 1 << TARE_KIND_XLA_CONV | 1 << TARE_KIND_TRANSPOSED_CONV,
     .kinds_on_request = 1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_CONV3D,
-    .min_elements = 1024,
+    .min_elements = TARE_LEAST_WEIGHT,
     .rewrite = rewrite_dynamic,
 };

@@ -426,7 +426,7 @@ const struct tare_quant_method tare_method_tf_dynamic = {
     .help = "dynamic range by functions of TensorFlow's ops on integers",
     .kinds = DYNAMIC_KINDS,
     .kinds_on_request = OTHER_KINDS,
-    .min_elements = 1024,
+    .min_elements = TARE_LEAST_WEIGHT,
     .plan = plan_dynamic,
     .rewrite = rewrite_dynamic,
 };

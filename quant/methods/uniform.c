@@ -489,7 +489,7 @@ const struct tare_quant_method tare_method_uniform_dynamic = {
     .integer_inputs = true,
     .kinds = DYNAMIC_KINDS,
     .kinds_on_request = OTHER_KINDS | TABLES,
-    .min_elements = 1024,
+    .min_elements = TARE_LEAST_WEIGHT,
     .plan = plan_dynamic,
     .rewrite = rewrite_dynamic,
 };

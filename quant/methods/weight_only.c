@@ -38,6 +38,6 @@ const struct tare_quant_method tare_method_weight_only = {
     .kinds = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_MATMUL |
              1 << TARE_KIND_BATCH_MATMUL | 1 << TARE_KIND_EINSUM | 1 << TARE_KIND_XLA_DOT | 1 << TARE_KIND_XLA_CONV |
              1 << TARE_KIND_GATHER | 1 << TARE_KIND_TRANSPOSED_CONV,
-    .min_elements = 1024, /* below, the scales and extra ops cost more than the bytes saved */
+    .min_elements = TARE_LEAST_WEIGHT,
     .rewrite = rewrite,
 };
