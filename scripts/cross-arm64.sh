@@ -22,10 +22,10 @@ configure build-arm64 -DCMAKE_BUILD_TYPE=Release -DTARE_MPI=OFF "${arm64_options
 if [ $all = yes ]; then
     modules=(base proto datasets graph interpreter calib quant tpu convert eval workflow)
     cmake --build "$build" --target tare "${modules[@]/#/test_}"
-    ctest --test-dir "$build" --output-on-failure -j "$(nproc)" -L quick -R "^($(IFS='|' && echo "${modules[*]}"))/"
+    ctest --test-dir "$build" --output-on-failure -j "$(nproc)" -R "^($(IFS='|' && echo "${modules[*]}"))/"
 else
     cmake --build "$build" --target tare test_interpreter
-    ctest --test-dir "$build" --output-on-failure -j "$(nproc)" -R '^interpreter/kernels/'
+    ctest --test-dir "$build" --output-on-failure -j "$(nproc)" -L quick -R '^interpreter/kernels/'
 fi
 
 # ---- the same bytes ----

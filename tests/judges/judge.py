@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import compilation
@@ -54,7 +55,7 @@ class Judges:
     def quantizer(self) -> None:
         """TensorFlow's own quantizer (quantizer.py), and batches of dynamic range (batches.py)."""
         if QUANTIZER not in self.known:
-            worker(self.task(quantizer=True), {}, self.results)
+            worker(self.task(quantizer=True, journal=str(self.work / f"journal-{QUANTIZER}")), {}, self.results)
             self.results.finished(QUANTIZER)
 
     def zoo(self) -> int:
@@ -97,9 +98,11 @@ def main(arguments: list[str]) -> int:
         work = Path(keep or folder)
         work.mkdir(exist_ok=True)
         judges = Judges(tier, names, results, work, bool(keep))
-        if tier in ("quick", "all") or QUANTIZER in arguments:
-            judges.quantizer()
-        models = judges.zoo() if names or tier != "named" else 0
+        with ThreadPoolExecutor(1) as beside:     # TensorFlow uses one processor for most of what it is asked here
+            quantizer = beside.submit(judges.quantizer) if tier in ("quick", "all") or QUANTIZER in arguments else None
+            models = judges.zoo() if names or tier != "named" else 0
+            if quantizer:
+                quantizer.result()
     results.save()
     if tier == "named" and models != len(names):
         print(f"judges: {len(names)} models named, {models} found", file=sys.stderr)
