@@ -28,7 +28,8 @@ tare_status tare_label_get(int64_t *out, const struct tare_sample *sample, const
         double number = tare_tensor_get_f64(value, row);
         /* Written so that NaN fails, and values outside of int64 are not converted. */
         if (!(number >= 0 && number < 9e15) || number != (double)(int64_t)number)
-            return TARE_FAIL(TARE_TYPE, "label '%s' is not a class index (got %g)", key, number);
+            return TARE_FAIL(TARE_TYPE, "label '%s' is not a class index (got %g; give expected values as the target)",
+                             key, number);
         *out = (int64_t)number;
         return TARE_OK;
     }

@@ -156,8 +156,12 @@ struct draft {
     bool *used; /* by key */
 };
 
+static bool is_target(const struct draft *d, size_t i) {
+    return d->options->target && strcmp(d->survey->keys[i].name, d->options->target) == 0;
+}
+
 static bool is_free(const struct draft *d, size_t i) {
-    return !d->used[i] && &d->survey->keys[i] != d->label;
+    return !d->used[i] && &d->survey->keys[i] != d->label && !is_target(d, i);
 }
 
 static bool is_image_key(const struct tare_survey_key *key) {
@@ -412,8 +416,7 @@ static void put_label(const struct draft *d) {
 static void put_target(const struct draft *d) {
     for (size_t i = 0; i < d->survey->n_keys; i++) {
         const struct tare_survey_key *key = &d->survey->keys[i];
-        if (!d->options->target || strcmp(key->name, d->options->target) != 0) continue;
-        d->used[i] = true;
+        if (!is_target(d, i)) continue;
         tare_strbuf_puts(d->out, "input {\n  name: ");
         put_text(d->out, key->name);
         tare_strbuf_puts(d->out, "\n  feature: ");

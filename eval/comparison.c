@@ -386,7 +386,10 @@ static tare_status begin(struct tare_comparison_pass *out, struct tare_compariso
         comparison->target_key = evaluation->target_key;
         comparison->metric = evaluation->metric;
     }
-    return tare_comparison_pass_begin(out, comparison, signature, evaluation->label ? evaluation->label : "");
+    /* What is expected of an output is no class, also under the key "label". */
+    const bool labelled =
+        evaluation->label && !(evaluation->target_key && strcmp(evaluation->label, evaluation->target_key) == 0);
+    return tare_comparison_pass_begin(out, comparison, signature, labelled ? evaluation->label : "");
 }
 
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,

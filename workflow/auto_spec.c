@@ -133,8 +133,9 @@ static tare_status use(struct search *s, struct tare_strbuf *text, struct tare_s
     if (found->missing)
         return TARE_FAIL(
             TARE_NOT_FOUND,
-            "%s: %zu of the model's inputs have no feature in the records (give --spec FILE; 'tare dataset "
-            "info %s --draft-spec FILE --model %s' writes a draft)",
+            "%s: %zu of the model's inputs have no feature in the records (name the labels or expected values by "
+            "--label "
+            "or --target, or give --spec FILE; 'tare dataset info %s --draft-spec FILE --model %s' writes a draft)",
             s->records->items[0], found->missing, s->records->items[0], job->task->model);
     if (found->images && !s->options.scale) {
         TARE_TRY(choose_scale(s));

@@ -94,6 +94,14 @@ class Data(Case):
         with self.assertRaisesRegex(tare.Error, r"record 3: label 'label' is not a class index \(got -1\)"):
             tare.compare(self.model, (self.images, labels), methods=["weight_only"])
 
+    def test_expected_values_beside_inputs(self):
+        expected = next(iter(self.model.run({"image": self.images}).values())) + 0.25
+        result = tare.compare(self.model, (self.images, expected), methods=["weight_only"], target="label")
+        self.assertEqual(result.measure, "mae")
+        self.assertAlmostEqual(result.rows[0]["expected_mean_abs_error"], 0.25, places=5)
+        with self.assertRaisesRegex(tare.Error, r"record 0: label 'label' is not a class index \(got .*; give expected values as the target\)"):
+            tare.compare(self.model, (self.images, expected[:, :1]), methods=["weight_only"])
+
     def test_specs_are_of_files(self):
         with self.fails(tare.UsageError, "spec: applies to files"):
             tare.compare(self.model, (self.images, self.labels), methods=["weight_only"], spec="a.spec")

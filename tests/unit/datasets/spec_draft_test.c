@@ -68,6 +68,7 @@ static void draft__resizes_images_to_the_input(void **state) {
 
 static void draft__with_options__needs_no_edit(void **state) {
     const struct tare_spec_draft_input pixels = { "pixels", TARE_DT_FLOAT, tare_shape_make(4, -1, 96, 128, 3) },
+                                       all = { "all", TARE_DT_FLOAT, tare_shape_make(2, -1, 3) },
                                        numbers[] = { { "a", TARE_DT_FLOAT, tare_shape_make(2, -1, 1) },
                                                      { "x", TARE_DT_FLOAT, tare_shape_make(2, -1, 2) } };
     struct tare_survey_key images[] = { label, image };
@@ -99,6 +100,10 @@ static void draft__with_options__needs_no_edit(void **state) {
     draft_with(&text, &(struct tare_spec_draft_options){ .target = "y" }, columns, 5, numbers, 1,
                "1 input by name; expected values 'y'");
     assert_has(&text, "input {\n  name: \"y\"\n  feature: \"y\"\n  shape: 1 whole: true\n}");
+    tare_strbuf_free(&text);
+    draft_with(&text, &(struct tare_spec_draft_options){ .target = "y" }, columns, 5, &all, 1,
+               "'all' from all columns of numbers in the order of the data; expected values 'y'");
+    assert_has(&text, "  column: \"a\"\n  column: \"b\"\n  column: \"c\"\n  shape: [3]\n");
     tare_strbuf_free(&text);
 }
 
