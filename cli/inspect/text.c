@@ -203,7 +203,7 @@ static void print_next(const struct tare_graph_model *model, const struct inspec
     if (!model->n_signatures || ops->n_missing) return;
     if (ops->tpu_calls) {
         output = tare_origin_of(model->path);
-        tare_hint(&log, "compare", output ? output : "FLOAT_MODEL", "--with", model->path, "--data", "EVAL.tfrecord",
+        tare_hint(&log, "compare", output ? output : "FLOAT_MODEL", "--with", model->path, "--eval", "EVAL.tfrecord",
                   NULL);
         tare_free(output);
         return;
