@@ -143,7 +143,10 @@ static tare_status compute(struct tare_tensor *values, const struct tare_quant_s
         known = inputs[1 - scaling->operand].dtype != TARE_DT_INVALID;
     }
     inputs[scaling->operand] = *values;
-    if (status == TARE_OK && known) status = tare_node_evaluate(scaling->node, inputs, &result);
+    if (tare_node_is(scaling->node, "Reshape"))
+        status = tare_tensor_share_as(&result, values, &scaling->shape);
+    else if (status == TARE_OK && known)
+        status = tare_node_evaluate(scaling->node, inputs, &result);
     tare_tensor_reset(&inputs[0]);
     tare_tensor_reset(&inputs[1]);
     *values = result;

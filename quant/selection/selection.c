@@ -15,7 +15,7 @@ struct trace {
     struct tare_arena *arena;
     const struct tare_model_shapes *shapes;
     struct tare_quant_selection *selection;
-    struct tare_shape shape; /* of the value; -1: an axis of unknown size */
+    struct tare_shape stack, shape; /* of the value; -1: an axis of unknown size */
     int from[TARE_MAX_RANK];
     int depth; /* scales of scales */
     tare_status status;
@@ -151,8 +151,19 @@ static bool step_expand_dims(struct trace *t, const struct tare_node *node) {
     return read_axis(&axis, constant(node, 1, 1), t->shape.rank + 1) && insert_axis(t, axis, 1, TARE_FROM_NOTHING);
 }
 
+static bool is_known(const struct tare_shape *shape) {
+    for (int i = 0; i < shape->rank; i++)
+        if (shape->dims[i] < 1) return false;
+    return shape->rank >= 0;
+}
+
+static bool add_scaling(struct trace *t, const struct tare_node *node, size_t operand) {
+    t->status = tare_quant_add_scaling(t->selection, t->arena, node, operand);
+    return t->status == TARE_OK;
+}
+
 /* Axes of one element come and go, the others stay. */
-static bool step_reshape(struct trace *t, const struct tare_node *node) {
+static bool keep_axes(struct trace *t, const struct tare_node *node) {
     const struct tare_tensor *sizes = constant(node, 1, TARE_MAX_RANK);
     struct trace out = *t;
     int at = 0;
@@ -176,6 +187,21 @@ static bool step_reshape(struct trace *t, const struct tare_node *node) {
     return true;
 }
 
+static bool step_reshape(struct trace *t, const struct tare_node *node) {
+    const struct tare_tensor *sizes = constant(node, 1, TARE_MAX_RANK);
+    struct tare_shape to = { .rank = sizes ? (int)sizes->elements : 0 };
+    if (!sizes || keep_axes(t, node)) return sizes;
+    for (int i = 0; i < to.rank; i++)
+        to.dims[i] = tare_tensor_get_i64(sizes, i);
+    if (!is_known(&to) || !is_known(&t->shape) ||
+        !tare_quant_regroup(t->selection, &t->stack, &t->shape, t->from, &to) || !add_scaling(t, node, 0))
+        return false;
+    t->selection->scalings[t->selection->n_scalings - 1].shape = t->stack;
+    t->selection->is_scaled = true;
+    t->shape = to;
+    return true;
+}
+
 static bool step_transpose(struct trace *t, const struct tare_node *node) {
     const struct tare_tensor *order = constant(node, 1, TARE_MAX_RANK);
     const struct trace old = *t;
@@ -194,11 +220,6 @@ static bool step_transpose(struct trace *t, const struct tare_node *node) {
 static bool step_none(struct trace *t, const struct tare_node *node) {
     (void)t, (void)node;
     return true;
-}
-
-static bool add_scaling(struct trace *t, const struct tare_node *node, size_t operand) {
-    t->status = tare_quant_add_scaling(t->selection, t->arena, node, operand);
-    return t->status == TARE_OK;
 }
 
 /* Conversions are listed, because scales may follow. */
@@ -296,12 +317,6 @@ static const struct step *step_of(const struct tare_node *node) {
     return NULL;
 }
 
-static bool is_known(const struct tare_shape *shape) {
-    for (int i = 0; i < shape->rank; i++)
-        if (shape->dims[i] < 1) return false;
-    return shape->rank >= 0;
-}
-
 /* Follows an edge back to a constant or a variable and forward again. */
 static bool follow(struct trace *t, struct tare_edge edge) {
     const struct tare_node *path[DEEPEST];
@@ -317,6 +332,7 @@ static bool follow(struct trace *t, struct tare_edge edge) {
     if (!t->selection) t->status = TARE_NO_MEMORY;
     if (!t->selection || !is_known(&t->shape)) return false;
     t->selection->stack = edge;
+    t->stack = t->shape;
     for (int i = 0; i < t->shape.rank; i++)
         t->from[i] = i;
     while (length-- > 0) {

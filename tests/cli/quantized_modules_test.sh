@@ -26,7 +26,7 @@ for format in "static --data x.tfrecord" "static --data x.tfrecord --format fp8_
 done
 
 # Stacks of weights and of scales: layers of a loop, experts of rows. The products reach an export as float8.
-for name in float8_stack float8_experts integer_stack; do
+for name in float8_stack float8_experts integer_stack grouped_stack; do
     for format in "weight_only --format fp8_e4m3" "static --data x.tfrecord" "static --data x.tfrecord --format fp8_e4m3" dynamic int4; do
         # shellcheck disable=SC2086
         "$tare" quantize "$modules/$name.jaxexport" q --method $format --min-elements 1 --overwrite >table 2>&1 ||

@@ -67,6 +67,19 @@ def integer_stack(x):
     return lax.scan(layer, jnp.concatenate([x, x[:1]])[None], (stack, zeros, scales))[0][0]
 
 
+def grouped_stack(x):
+    """Layers of a loop with scales for groups of four inputs."""
+    stack = (jnp.arange(96).reshape(3, 32) * 5 % 13 - 6).reshape(3, 8, 4).astype(jnp.int4)
+    scales = 2.0 ** -(jnp.arange(24, dtype=jnp.float32).reshape(3, 2, 1, 4) % 5 + 2)
+
+    def layer(y, entry):
+        codes, scale = entry
+        weight = (codes.astype(jnp.float32).reshape(2, 4, 4) * scale).reshape(8, 4)
+        return y + jnp.concatenate([y, -y], 1) @ weight / 4, None
+
+    return lax.scan(layer, jnp.concatenate([x, x[:1]])[None], (stack, scales))[0][0]
+
+
 def float8_experts(x):
     """Rows with experts of their own, in float8 times scales."""
     rows = jnp.stack([x, x[::-1], 2 * x])
@@ -202,7 +215,7 @@ def of_a_tree(weights, batch):
 
 
 OPEN = (loop_over_rows, matrix_of_any_size, calls_of_any_batch)
-for function in (narrow_constants, in_bfloat16, float8_weights, float8_stack, integer_stack, float8_experts, integer_products, trained_weights, extremes, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
+for function in (narrow_constants, in_bfloat16, float8_weights, float8_stack, integer_stack, grouped_stack, float8_experts, integer_products, trained_weights, extremes, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
     shape = export.symbolic_shape("n") if function in OPEN else (3,)
     platforms = ("tpu",) if function is ops_of_xla else ("cpu", "tpu")  # on a CPU JAX calls LAPACK
     allowed = [export.DisabledSafetyCheck.custom_call("kernel_of_somebody")]
