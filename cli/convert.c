@@ -185,13 +185,14 @@ static tare_status write_report(const char *path, const struct tare_converted *c
 
 /* A model that was quantized before is not what to compare with. */
 static void print_written(const struct tare_log *log, const struct convert_options *options, bool is_float) {
-    char *origin = is_float ? NULL : tare_origin_of(options->input);
+    char *origin = NULL;
+    const bool known = is_float || tare_origin_of(&origin, options->input) == TARE_OK;
     const char *reference = options->float_model ? options->float_model
                             : is_float           ? options->input
                             : origin             ? origin
                                                  : "FLOAT_MODEL";
     tare_note(log, "wrote %s", options->output);
-    if (!options->module)
+    if (!options->module && known)
         tare_hint(log, "compare", reference, "--with", options->output, "--eval", "EVAL.tfrecord", NULL);
     tare_free(origin);
 }

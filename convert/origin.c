@@ -24,36 +24,37 @@ static bool remove_name(char *path) {
 }
 
 /* `relative` seen from `folder`: "../a" from "b" is "a". */
-static char *resolve(const char *folder, const char *relative) {
-    char *start = tare_strdup(folder), *path = NULL;
+static tare_status resolve(char **out, const char *folder, const char *relative) {
+    char *start = tare_strdup(folder);
     while (start && strncmp(relative, "../", 3) == 0 && remove_name(start))
         relative += 3;
-    if (start) path = tare_path_join(start, relative);
+    *out = start ? tare_path_join(start, relative) : NULL;
     tare_free(start);
-    return path;
+    return *out ? TARE_OK : TARE_NO_MEMORY;
 }
 
 static bool is_model(const char *path) {
     return tare_is_saved_model_folder(path) || tare_file_kind_of(path) == TARE_FILE_REGULAR;
 }
 
-char *tare_origin_of(const char *path) {
-    char *record = tare_path_join(path, RECORD), *text = NULL, *origin = NULL;
+tare_status tare_origin_of(char **out, const char *path) {
+    char *record = tare_path_join(path, RECORD), *text = NULL;
     size_t size = 0;
-    if (record && tare_file_kind_of(record) == TARE_FILE_REGULAR && tare_file_size(record) <= PATH_MAX &&
-        tare_file_read(&text, &size, record) != TARE_OK)
-        tare_error_clear();
+    tare_status status = record ? TARE_OK : TARE_NO_MEMORY;
+    *out = NULL;
+    if (record && tare_file_kind_of(record) == TARE_FILE_REGULAR && tare_file_size(record) <= PATH_MAX)
+        status = tare_error_dismiss(tare_file_read(&text, &size, record));
     if (text && size > 1 && text[size - 1] == '\n' && !memchr(text, '\0', size)) {
         text[size - 1] = '\0';
-        origin = resolve(path, text);
+        status = resolve(out, path, text);
     }
-    if (origin && !is_model(origin)) {
-        tare_free(origin);
-        origin = NULL;
+    if (*out && !is_model(*out)) {
+        tare_free(*out);
+        *out = NULL;
     }
     tare_free(text);
     tare_free(record);
-    return origin;
+    return status;
 }
 
 /* ---- writing ---- */
@@ -82,11 +83,12 @@ static tare_status write_line(const char *folder, struct tare_strbuf *line) {
 }
 
 tare_status tare_origin_write(const char *folder, const char *out, const char *source) {
-    char *origin = tare_origin_of(source), *parent = tare_path_folder(out), rooms[2][PATH_MAX];
-    const char *from = parent ? realpath(parent, rooms[0]) : NULL, *to = realpath(origin ? origin : source, rooms[1]);
+    char *origin, *parent, rooms[2][PATH_MAX];
     struct tare_strbuf line = { 0 };
-    tare_status status = TARE_OK;
-    if (from && to && !strpbrk(to, "\r\n")) {
+    tare_status status = tare_origin_of(&origin, source);
+    parent = tare_path_folder(out);
+    const char *from = parent ? realpath(parent, rooms[0]) : NULL, *to = realpath(origin ? origin : source, rooms[1]);
+    if (status == TARE_OK && from && to && !strpbrk(to, "\r\n")) {
         tare_strbuf_puts(&line, "../");
         put_relative(&line, from, to);
         tare_strbuf_putc(&line, '\n');

@@ -26,7 +26,7 @@ check() { # NAME WHAT PROGRAM ARGUMENT…
     rm -f "$work"/race.*
     "${@:3}" >"$work/out" 2>"$work/err" || status=$?
     races=$(cat "$work"/race.* 2>/dev/null | grep -c '^WARNING: ThreadSanitizer')
-    printf '%-20s %-10s status %d, %d data races\n' "$1" "$2" "$status" "$races"
+    printf '%-20s %-46s status %d, %d data races\n' "$1" "$2" "$status" "$races"
     [ "$races" -eq 0 ] && [ "$status" -eq 0 ] && return
     failed=1
     tail -2 "$work/err"
@@ -45,7 +45,9 @@ all() { # NAME MODEL SIGNATURE RECORDS
         --output-dir "$work/$1-batch" --state "$work/$1-state"
 }
 
-check libtare pairs "$root/build-threads/tests/test_api" api/thread_pairs
+for pairs in $(grep -oP 'cmocka_unit_test\(\K\w+' tests/unit/api/thread_pairs_test.c); do
+    check libtare "$pairs" "$root/build-threads/tests/test_api" api/thread_pairs "$pairs"
+done
 check libtare callbacks "$root/build-threads/tests/test_api" api/contract
 [ -z "$library" ] || exit $failed
 all glyphs "$root/examples/glyphs/saved_model" serving_default "$root/examples/glyphs/calibration.tfrecord.gz"

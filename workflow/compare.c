@@ -281,7 +281,7 @@ tare_status tare_workflow_compare_check_keys(const struct tare_compare_job *c, c
 static void warn_of_quantized(const struct tare_compare_job *c) {
     char *origin;
     if (!tare_quant_has_integer_weights(c->loaded)) return;
-    origin = tare_origin_of(c->task->model);
+    if (tare_origin_of(&origin, c->task->model) != TARE_OK) return; /* no memory: the command ends with that */
     tare_warn(c->task->log, "'%s' is quantized: the others are compared with it, not with the float model (%s%s)",
               c->task->model, origin ? "made from " : "expected the model that it was made from", origin ? origin : "");
     tare_free(origin);

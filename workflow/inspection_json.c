@@ -251,8 +251,9 @@ static tare_status add_model(json_t *root, const struct tare_graph_model *model,
                              const struct inspect_options *options) {
     struct tare_saved_model_info info;
     struct inspect_ops ops = { 0 };
-    char *origin = tare_origin_of(model->path);
-    tare_status status = inspect_ops_count(&ops, model, options->signature);
+    char *origin;
+    tare_status status = tare_origin_of(&origin, model->path);
+    if (status == TARE_OK) status = inspect_ops_count(&ops, model, options->signature);
     tare_saved_model_info(&info, model);
     set(root, "path", text_json(model->path));
     set(root, "format", text_json(info.format));

@@ -52,8 +52,8 @@ static double megabytes(size_t bytes) {
 }
 
 static void print_origin(const char *path) {
-    char *origin = tare_origin_of(path);
-    if (origin) tare_print_line("  made from   ", origin);
+    char *origin;
+    if (tare_origin_of(&origin, path) == TARE_OK && origin) tare_print_line("  made from   ", origin);
     tare_free(origin);
 }
 
@@ -202,9 +202,9 @@ static void print_next(const struct tare_graph_model *model, const struct inspec
     char *output;
     if (!model->n_signatures || ops->n_missing) return;
     if (ops->tpu_calls) {
-        output = tare_origin_of(model->path);
-        tare_hint(&log, "compare", output ? output : "FLOAT_MODEL", "--with", model->path, "--eval", "EVAL.tfrecord",
-                  NULL);
+        if (tare_origin_of(&output, model->path) == TARE_OK)
+            tare_hint(&log, "compare", output ? output : "FLOAT_MODEL", "--with", model->path, "--eval",
+                      "EVAL.tfrecord", NULL);
         tare_free(output);
         return;
     }

@@ -14,8 +14,8 @@ for n = 1 … all with the n-th allocation failing: once, and again with all lat
     batch reports failed jobs one by one and keeps their state, so that --resume continues: it may leave its state folder.
 
 Everything else is a finding: other bytes with status 0, a signal, another status, leftovers, no message, a hang.
---every K takes every K-th allocation after the first --first ones, to sample. --stacks N takes the first and the last of the
-allocations that the same N calls led to: every place of the program in its uses, in a fraction of the time.
+--every K takes every K-th allocation between the first --first and the last --last ones, to sample. --stacks N takes the first and
+the last of the allocations that the same N calls led to: every place of the program in its uses, in a fraction of the time.
 """
 import argparse
 import os
@@ -172,8 +172,9 @@ def ends(stacks):
     return sorted(set(first.values()) | set(last.values()))
 
 
-def chosen(total, first, every, offset):
-    return [n for n in range(1, total + 1) if n <= first or (n - offset) % every == 0]
+def chosen(total, options):
+    return [n for n in range(1, total + 1)
+            if n <= options.first or n > total - options.last or (n - options.offset) % options.every == 0]
 
 
 def check(runner, name, args, options):
@@ -184,7 +185,7 @@ def check(runner, name, args, options):
         return [(name, 0, "", f"fails without a fault: {expected[2].decode()}")], 0, total
     if difference(expected, again):
         return [(name, 0, "", f"differs between two runs without faults: {difference(expected, again)}")], 0, total
-    numbers = ends(runner.stacks(args, options.stacks)) if options.stacks else chosen(total, options.first, options.every, options.offset)
+    numbers = ends(runner.stacks(args, options.stacks)) if options.stacks else chosen(total, options)
     found, runs = [], 0
     for sticky in (0, 1):
         for n in numbers:
@@ -228,6 +229,7 @@ def main():
     parser.add_argument("--source", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
     parser.add_argument("--commands", default="", help="comma-separated; default: all")
     parser.add_argument("--first", type=int, default=0, help="take all of the first N allocations")
+    parser.add_argument("--last", type=int, default=0, help="take all of the last N allocations")
     parser.add_argument("--every", type=int, default=1, help="of the others, take every K-th")
     parser.add_argument("--offset", type=int, default=0, help="of the others, take n with n %% K = OFFSET %% K")
     parser.add_argument("--stacks", type=int, default=0, metavar="N", help="take the first and the last allocation of each stack of N calls (at most 64)")
