@@ -79,6 +79,22 @@ static bool is_worth_it(const struct region *region, int first_uses) {
     return is_elementary || first_uses > 1;
 }
 
+/* Drops products with 1 whose results are operands, as exporters write swish with a factor. */
+static void drop_ones(struct tare_pointwise *program) {
+    int values[TARE_POINTWISE_MOST + 1] = { 0 }, n = 0; /* new numbers of the values */
+    for (int i = 0; i < program->n_steps; i++) {
+        struct tare_pointwise_step step = program->steps[i];
+        const bool is_last = i + 1 == program->n_steps;
+        step.x = values[step.x];
+        if (step.y >= 0) step.y = values[step.y];
+        values[i + 1] = step.x;
+        if (!is_last && step.code == TARE_STAGE_MUL && step.y < 0 && step.constant == 1) continue;
+        program->steps[n++] = step;
+        values[i + 1] = n;
+    }
+    program->n_steps = n;
+}
+
 tare_status tare_plan_find_activation(struct tare_fusion *fusion, const struct tare_plan *plan,
                                       const struct tare_plan_uses *uses, int head, int *slot,
                                       struct tare_arena *arena) {
@@ -95,6 +111,7 @@ tare_status tare_plan_find_activation(struct tare_fusion *fusion, const struct t
     if (!activation) return TARE_NO_MEMORY;
     *activation = region.program;
     activation->n_steps = n_closed;
+    drop_ones(activation);
     for (int i = 0; i < n_closed; i++)
         fusion->steps[fusion->n_steps++] = region.steps[i];
     fusion->activation = activation;

@@ -478,7 +478,7 @@ static struct tare_edge number(struct tare_graph *g, const char *name, float val
     return (struct tare_edge){ node, 0 };
 }
 
-enum { FORMS = 6 };
+enum { FORMS = 8 };
 
 /* Forms of activations that exporters write. */
 static struct tare_edge activation(struct tare_graph *g, int form, struct tare_edge x) {
@@ -504,6 +504,11 @@ static struct tare_edge activation(struct tare_graph *g, int form, struct tare_e
     case 4: /* hard swish */
         y = mini_node(g, "Relu6", "a1", 1, mini_node(g, "AddV2", "a2", 2, x, number(g, "three", 3)));
         return mini_node(g, "Mul", "a_last", 2, x, mini_node(g, "Mul", "a3", 2, y, root));
+    case 5: /* swish with a factor, and one at the end */
+    case 6:
+        y = mini_node(g, "Mul", "a1", 2, number(g, "beta", 1), x);
+        y = mini_node(g, "Mul", "a2", 2, x, mini_node(g, "Sigmoid", "a3", 1, y));
+        return form == 5 ? y : mini_node(g, "Mul", "a_last", 2, y, number(g, "beta_again", 1));
     default:
         return mini_node(g, "Tanh", "a_last", 1, x);
     }
