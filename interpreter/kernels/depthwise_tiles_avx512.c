@@ -9,7 +9,7 @@
 
 typedef __m512 vec;
 typedef __mmask16 vec_mask;
-enum { LANES = 16, COLUMNS = 7, TOGETHER = 64 };
+enum { LANES = 16, WIDE_LINES = 2, COLUMNS = 7, NARROW = 7, TOGETHER = 64 };
 
 #define FUNCTION(type, name, parameters, result)                                                                       \
     TARE_ALWAYS_INLINE TARGET type name parameters {                                                                   \

@@ -9,7 +9,7 @@
 
 typedef tare_v8 vec;
 typedef tare_m8 vec_mask;
-enum { LANES = 8, COLUMNS = 4, TOGETHER = 0 };
+enum { LANES = 8, WIDE_LINES = 1, COLUMNS = 7, NARROW = 4, TOGETHER = 0 };
 
 #define FUNCTION(type, name, parameters, result)                                                                       \
     TARE_ALWAYS_INLINE TARGET type name parameters {                                                                   \
@@ -43,10 +43,14 @@ TARE_ALWAYS_INLINE TARGET void store(float *to, vec x, vec_mask mask, const bool
 
 #include "interpreter/kernels/depthwise_tiles_loop.h"
 
+/* The sums of an output line, which are arguments in registers. */
+#define SUMS vec s0, vec s1, vec s2, vec s3, vec s4, vec s5, vec s6
+#define SUMS_OF(x) x[0], x[1], x[2], x[3], x[4], x[5], x[6]
+
 /* Sums that are beyond the bound, or of another general epilogue. */
-static __attribute__((noinline)) TARGET void finish_in_memory(vec s0, vec s1, vec s2, vec s3, const struct tile *tile,
-                                                              int64_t line, const struct tare_gemm_epilogue *epilogue) {
-    const vec sums[COLUMNS] = { s0, s1, s2, s3 };
+static __attribute__((noinline)) TARGET void finish_in_memory(SUMS, const struct tile *tile, int64_t line,
+                                                              const struct tare_gemm_epilogue *epilogue) {
+    const vec sums[COLUMNS] = { s0, s1, s2, s3, s4, s5, s6 };
     const int64_t channels = tare_v8_lanes(tile->mask);
     float *y = tile->y + line * tile->y_line;
     TARE_UNROLL
@@ -58,14 +62,14 @@ static __attribute__((noinline)) TARGET void finish_in_memory(vec s0, vec s1, ve
 TARE_ALWAYS_INLINE TARGET void finish_general(vec sums[COLUMNS], const struct tile *tile, int line,
                                               const struct tare_gemm_epilogue *epilogue, const bool whole) {
     (void)whole; /* the mask is set */
-    finish_in_memory(sums[0], sums[1], sums[2], sums[3], tile, line, epilogue);
+    finish_in_memory(SUMS_OF(sums), tile, line, epilogue);
 }
 
 TARE_ALWAYS_INLINE TARGET void finish_columns(vec sums[COLUMNS], const struct tile *tile, int64_t line,
                                               const struct tare_gemm_epilogue *epilogue, const int count) {
     const int64_t at = line * tile->y_line;
     if (!tare_may_round_v8(epilogue, sums, count, 1))
-        finish_in_memory(sums[0], sums[1], sums[2], sums[3], tile, line, epilogue);
+        finish_in_memory(SUMS_OF(sums), tile, line, epilogue);
     else
         tare_epilogue_bounded_v8(epilogue, sums, count, 1, tile->y + at, tile->y_step, tile->y_at + at, tile->channel,
                                  tile->mask, LANES);
@@ -74,28 +78,29 @@ TARE_ALWAYS_INLINE TARGET void finish_columns(vec sums[COLUMNS], const struct ti
 /* Of eight channels, by the number of columns that are stored. A bounded epilogue has much code, so it is a function of
  * its own instead of a part of every kernel. */
 #define FINISH(n)                                                                                                      \
-    static __attribute__((noinline))                                                                                   \
-    TARGET void finish_bounded_##n(vec s0, vec s1, vec s2, vec s3, const struct tile *tile, int64_t line,              \
-                                   const struct tare_gemm_epilogue *epilogue) {                                        \
-        vec sums[COLUMNS] = { s0, s1, s2, s3 };                                                                        \
+    static __attribute__((noinline)) TARGET void finish_bounded_##n(SUMS, const struct tile *tile, int64_t line,       \
+                                                                    const struct tare_gemm_epilogue *epilogue) {       \
+        vec sums[COLUMNS] = { s0, s1, s2, s3, s4, s5, s6 };                                                            \
         finish_columns(sums, tile, line, epilogue, n);                                                                 \
     }
 FINISH(1)
 FINISH(2)
 FINISH(3)
 FINISH(4)
+FINISH(5)
+FINISH(6)
+FINISH(7)
 #undef FINISH
 
 /* Of fewer channels. */
-static __attribute__((noinline)) TARGET void finish_bounded_part(vec s0, vec s1, vec s2, vec s3,
-                                                                 const struct tile *tile, int64_t line,
+static __attribute__((noinline)) TARGET void finish_bounded_part(SUMS, const struct tile *tile, int64_t line,
                                                                  const struct tare_gemm_epilogue *epilogue) {
-    vec sums[COLUMNS] = { s0, s1, s2, s3 };
+    vec sums[COLUMNS] = { s0, s1, s2, s3, s4, s5, s6 };
     float *y = tile->y + line * tile->y_line;
     const int64_t at = tile->y_at + line * tile->y_line;
     const int64_t channels = tare_v8_lanes(tile->mask);
     if (!tare_may_round_v8(epilogue, sums, COLUMNS, 1)) {
-        finish_in_memory(s0, s1, s2, s3, tile, line, epilogue);
+        finish_in_memory(SUMS_OF(sums), tile, line, epilogue);
         return;
     }
     for (int64_t i = 0; i < tile->count; i++)
@@ -105,14 +110,21 @@ static __attribute__((noinline)) TARGET void finish_bounded_part(vec s0, vec s1,
 
 TARE_ALWAYS_INLINE TARGET void finish_bounded(vec sums[COLUMNS], const struct tile *tile, int line,
                                               const struct tare_gemm_epilogue *epilogue, const bool whole) {
-    static void (*const by_count[COLUMNS + 1])(vec, vec, vec, vec, const struct tile *, int64_t,
+    static void (*const by_count[COLUMNS + 1])(SUMS, const struct tile *, int64_t,
                                                const struct tare_gemm_epilogue *) = {
-        NULL, finish_bounded_1, finish_bounded_2, finish_bounded_3, finish_bounded_4,
+        NULL,
+        finish_bounded_1,
+        finish_bounded_2,
+        finish_bounded_3,
+        finish_bounded_4,
+        finish_bounded_5,
+        finish_bounded_6,
+        finish_bounded_7,
     };
     if (whole)
-        by_count[tile->count](sums[0], sums[1], sums[2], sums[3], tile, line, epilogue);
+        by_count[tile->count](SUMS_OF(sums), tile, line, epilogue);
     else
-        finish_bounded_part(sums[0], sums[1], sums[2], sums[3], tile, line, epilogue);
+        finish_bounded_part(SUMS_OF(sums), tile, line, epilogue);
 }
 
 tare_depthwise_image_kernel *tare_depthwise_tiles_v8(const struct tare_conv *conv) {
