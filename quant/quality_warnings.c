@@ -63,18 +63,46 @@ static tare_status best_params(struct tare_qparams *out, const struct tare_stati
     return TARE_OK;
 }
 
-/* The errors of two sets of parameters. */
-static tare_status find_errors(struct tare_range_error out[2], const struct tare_qparams params[2],
-                               const struct tare_statistics *statistics) {
-    const bool found[2] = { tare_range_error_find(&out[0], &params[0], statistics),
-                            tare_range_error_find(&out[1], &params[1], statistics) };
-    struct tare_bins bins;
-    if (found[0] && found[1]) return TARE_OK;
-    TARE_TRY(tare_bins_make(&bins, statistics));
-    for (int i = 0; i < 2; i++)
-        if (!found[i]) out[i] = tare_range_error_of(&params[i], statistics, &bins);
-    tare_bins_free(&bins);
+/* *bins is filled where it is needed; the caller frees it. */
+static tare_status find_error(struct tare_range_error *out, struct tare_bins *bins, const struct tare_qparams *params,
+                              const struct tare_statistics *statistics) {
+    if (tare_range_error_find(out, params, statistics)) return TARE_OK;
+    if (!bins->bins) TARE_TRY(tare_bins_make(bins, statistics));
+    *out = tare_range_error_of(params, statistics, bins);
     return TARE_OK;
+}
+
+/* Whether no range of the integer type can have an error that is TARE_ROUNDING_DB smaller, so that none is searched.
+ * The rounding error is proportional to the square of the step, so such a range, which contains 0, is narrower by that
+ * ratio. It clips at least what lies further from 0 than its width. */
+static tare_status is_near_best(bool *out, struct tare_bins *bins, const struct tare_range_error *own,
+                                const struct tare_qparams *params, const struct tare_statistics *statistics) {
+    const double ratio = pow(10, TARE_ROUNDING_DB / 20), whole = own->error.rounding + own->error.clipping;
+    const double most = params->scale * (params->qmax - params->qmin + 1) / ratio;
+    *out = false;
+    if (params->format || own->error.clipping > own->error.rounding) return TARE_OK;
+    if (!bins->bins) TARE_TRY(tare_bins_make(bins, statistics));
+    const size_t low = tare_bins_below(bins, -most), high = tare_bins_below(bins, most), n = bins->count;
+    const double clipped = bins->squares[low] + bins->squares[n] - bins->squares[high] +
+                           2 * most * (bins->sums[low] - bins->sums[n] + bins->sums[high]) +
+                           most * most * (bins->counts[low] + bins->counts[n] - bins->counts[high]);
+    *out = clipped * ratio * ratio > whole;
+    return TARE_OK;
+}
+
+/* The errors of the layer's parameters and, unless these are near the best, of the best ones. */
+static tare_status find_errors(struct tare_range_error errors[2], bool *near_best, const struct tare_quant_layer *layer,
+                               const struct tare_statistics *statistics) {
+    struct tare_bins bins = { 0 };
+    struct tare_qparams best;
+    tare_status status = find_error(&errors[0], &bins, &layer->left_params, statistics);
+    if (status == TARE_OK) status = is_near_best(near_best, &bins, &errors[0], &layer->left_params, statistics);
+    if (status == TARE_OK && !*near_best) {
+        status = best_params(&best, statistics, &layer->setting);
+        if (status == TARE_OK) status = find_error(&errors[1], &bins, &best, statistics);
+    }
+    tare_bins_free(&bins);
+    return status;
 }
 
 /* Whether no input of the model can change the values: Fill, or ops that repeat one, as the zeros that a recurrent
@@ -90,10 +118,10 @@ static bool is_filled(struct tare_edge edge) {
 /* A range of one value is often that of a state that the samples never fill. */
 static tare_status judge_range(struct tare_quant_work *work, const struct tare_quant_layer *layer,
                                const struct tare_statistics *statistics) {
-    struct tare_qparams params[2] = { layer->left_params };
     struct tare_range_error errors[2];
     const struct tare_quantization_error *own = &errors[0].error;
     double own_db, best_db, low, high;
+    bool near_best;
     if (is_filled(layer->observed)) return TARE_OK;
     if (tare_statistics_extremes(&low, &high, statistics) && low == high)
         return tare_quant_add_warning(
@@ -104,8 +132,8 @@ static tare_status judge_range(struct tare_quant_work *work, const struct tare_q
             "--feedback OUTPUT=INPUT), or "
             "leave the layer in float with a recipe rule",
             layer->op->name, low);
-    TARE_TRY(best_params(&params[1], statistics, &layer->setting));
-    TARE_TRY(find_errors(errors, params, statistics));
+    TARE_TRY(find_errors(errors, &near_best, layer, statistics));
+    if (near_best) return TARE_OK;
     own_db = sqnr_db(&errors[0]);
     best_db = sqnr_db(&errors[1]);
     if (own->clipping > own->rounding && best_db - own_db > TARE_CLIPPING_DB)
