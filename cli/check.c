@@ -70,7 +70,7 @@ static void warn_of_missing_units(const struct tare_check *check, const char *mo
 static tare_status check_model(struct tare_check *out, const char *path, const struct check_options *options) {
     struct tare_graph_model *model;
     TARE_TRY(tare_command_load(&model, path));
-    const tare_status status = tare_workflow_check(out, model, &options->how);
+    const tare_status status = tare_workflow_check(out, model, &options->how, NULL);
     tare_model_free(model);
     if (status == TARE_OK) warn_of_missing_units(out, path, options);
     return status;

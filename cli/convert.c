@@ -216,7 +216,7 @@ static tare_status check_costs(struct tare_graph_model *model, const struct conv
     if (options->how.chip) request.chip = options->how.chip - 1;
     request.batch = options->how.batch;
     request.signature = options->how.signature;
-    status = tare_workflow_check(&check, model, &request);
+    status = tare_workflow_check(&check, model, &request, NULL);
     if (status == TARE_OK) status = tare_check_refuse(&check, options->input);
     if (status == TARE_OK) tare_check_put(&text, &check, options->input, &request, CHECKED_OPS);
     tare_strbuf_print(&text, options->json ? stderr : stdout);

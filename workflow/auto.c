@@ -290,6 +290,7 @@ static tare_status build(struct tare_auto_job *job) {
                                                    .ops = task->ops,
                                                    .log = task->build_log,
                                                    .quiet = true,
+                                                   .speed_is_known = job->request->chip,
                                                    .without_layers = true,
                                                    .interrupted = task->interrupted };
     struct tare_option_outcome outcome;

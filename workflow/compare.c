@@ -21,6 +21,8 @@
 #include "workflow/check/fastest.h"
 #include "tpu/chips.h"
 
+#include <jansson.h>
+
 #include <string.h>
 
 /* ---- calibration ---- */
@@ -119,7 +121,8 @@ static tare_status add_row(struct tare_compare_job *c, struct tare_graph_model *
     TARE_TRY(tare_workflow_compare_commands(row, c, variant));
     row->folded = count_folded(&more, report);
     if (first) c->result.slowest_of = variant->name;
-    if (c->options->compile) TARE_TRY(tare_check_compile_row(row, &c->result, model, c->options->signature));
+    if (c->options->compile)
+        TARE_TRY(tare_check_compile_row(row, &c->result, model, c->options->signature, c->compiled));
     TARE_TRY(tare_comparison_estimate(row, &c->result, model, signature, first));
     row->hbm_bytes += more;
     return TARE_OK;
@@ -231,7 +234,8 @@ static tare_status compare_fastest(struct tare_compare_job *c) {
                                           .signature = c->options->signature,
                                           .chip = c->options->chip,
                                           .batch = c->options->chip_batch,
-                                          .estimates = !c->options->compile };
+                                          .estimates = !c->options->compile,
+                                          .known = c->compiled };
     struct tare_fastest fastest;
     struct tare_variant variant;
     if (!first) return TARE_OK;
@@ -476,6 +480,7 @@ static tare_status take_rest(struct tare_compare_job *c) {
 tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struct tare_compare_request *options,
                                        const struct tare_compare_task *task) {
     *out = (struct tare_compare_job){ .options = options, .task = task };
+    if (options->compile && !(out->compiled = json_object())) return TARE_NO_MEMORY;
     TARE_TRY(list_variants(out));
     TARE_TRY(tare_workflow_compare_check(out));
     if (tare_workflow_mixed_precision_requested(&options->target) && !tare_workflow_compare_first_quantizing(out))
@@ -543,4 +548,5 @@ void tare_workflow_compare_close(struct tare_compare_job *c) {
     tare_record_store_free(&c->records);
     tare_variant_source_close(&c->source);
     tare_model_free(c->loaded);
+    json_decref(c->compiled);
 }

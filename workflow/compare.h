@@ -12,6 +12,8 @@
 #include "workflow/mixed_precision_search.h"
 #include "workflow/unused_records.h"
 
+struct json_t;
+
 /* Input of a comparison; everything is borrowed. */
 struct tare_compare_task {
     const char *model;                  /* SavedModel directory */
@@ -48,6 +50,7 @@ struct tare_compare_job {
     struct tare_variant_list variants;
     const char **given; /* names of the models of options->with, as printed */
     struct tare_comparison result;
+    struct json_t *compiled;               /* by --compile: programs, each compiled once */
     struct tare_sensitivity sensitivity;   /* if requested, and no target is */
     struct tare_autotune automatic;        /* if requested; its row is the last */
     struct tare_mixed_precision targeting; /* if a target is requested; of the first quantizing variant */

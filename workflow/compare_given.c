@@ -154,7 +154,7 @@ static tare_status run_on(struct tare_compare_job *c, struct tare_graph_model *m
     row->method = c->given[index];
     row->path = tare_arena_strdup(&result->arena, c->options->with.items[index]);
     if (!row->path) return TARE_NO_MEMORY;
-    if (c->options->compile) TARE_TRY(tare_check_compile_row(row, result, model, found->key));
+    if (c->options->compile) TARE_TRY(tare_check_compile_row(row, result, model, found->key, c->compiled));
     return tare_comparison_estimate(row, result, model, found, false);
 }
 

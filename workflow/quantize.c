@@ -248,7 +248,8 @@ static tare_status build(struct tare_quantized *out, struct tare_arena *arena, s
     TARE_TRY(tare_workflow_estimate_speed(&before, model));
     TARE_TRY(tare_pipeline_quantize(&out->report, arena, model, &plan, calibration));
     TARE_TRY(tare_workflow_estimate_speed(&after, model));
-    if (!out->fastest.chip) TARE_TRY(tare_workflow_warn_of_slower(&out->report, arena, before, after));
+    if (!out->fastest.chip && !task->speed_is_known)
+        TARE_TRY(tare_workflow_warn_of_slower(&out->report, arena, before, after));
     if (out->fastest.chip) TARE_TRY(tare_workflow_fastest_explain(&out->report, arena, &out->fastest));
     TARE_TRY(note_units(out, arena, task->request));
     if (!task->is_placed_later) TARE_TRY(tare_workflow_warn_of_left(&out->report, arena, model));

@@ -41,6 +41,7 @@ struct tare_quantize_task {
     bool checks_later;                           /* the request's data are also used after quantization */
     bool is_placed_later;                        /* on a TPU, which checks what stays on the CPU */
     bool quiet;                                  /* print no progress */
+    bool speed_is_known;                         /* the plan was chosen by its speed on a chip */
     bool without_layers;                         /* the result needs no explanations of layers */
     const volatile sig_atomic_t *interrupted;    /* NULL: never */
 };

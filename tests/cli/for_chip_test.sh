@@ -9,21 +9,24 @@ export TMPDIR=$work/tmp TARE_TPU_COMPILER=$work/compiler
 mkdir tmp
 "$tare" calibrate "$model" --data "$glyphs/calibration.tfrecord.gz" --limit 50 -o calib --quiet >/dev/null 2>&1 || fail "calibrate: $?"
 
-# compiler ANSWER…: JSON objects, one for each call; the last for all later ones.
+# compiler ANSWER…: JSON objects, one for each program, in the order in which they come; the last for all later ones.
 compiler() {
-    rm -f answers/* calls; mkdir -p answers
+    rm -f answers/* calls; mkdir -p answers; : >programs
     local n=0 answer
     for answer; do n=$((n + 1)); echo "$answer" >answers/$n; done
     cat >compiler <<SH
 #!/bin/sh
 cd "$work"
 echo "\$1" >>calls
-n=\$(wc -l <calls)
+sum=\$(md5sum <"\$2")
+grep -qxF "\$sum" programs || echo "\$sum" >>programs
+n=\$(grep -nxF "\$sum" programs | cut -d: -f1)
 [ -e answers/\$n ] || n=$n
 cat answers/\$n
 SH
     chmod +x compiler
 }
+compiled_once() { [ "$(wc -l <calls)" = "$(wc -l <programs)" ] || fail "$1: $(wc -l <calls) calls for $(wc -l <programs) programs"; }
 says() { # says CYCLES [NODE CYCLES]…
     local cycles=$1 ops=""
     shift
@@ -55,6 +58,7 @@ compiler "$(says 100 stem_conv 50 block2_pointwise 10 logits 20)" "$(says 110 st
 chosen
 grep -qF '2 of 7 layers quantized, 90 cycles (all 110, none 100)' printed || fail "by parts: $(cat printed)"
 [ "$(wc -l <calls)" -ge 3 ] || fail "by parts: $(wc -l <calls) calls"
+compiled_once "by parts"
 python3 - <<'PY' || fail "by parts: $(cat recipe)"
 rules = [line.split('"')[1] for line in open("recipe") if "-> float" in line]
 assert "stem_conv" in rules and "block2_pointwise" not in rules and "logits" not in rules, rules
@@ -96,6 +100,8 @@ export TARE_TPU_COMPILER=$work/compiler
 choose() { rm -rf out out.*; "$tare" auto "$model" out --data "$glyphs/calibration.tfrecord.gz" --eval "$glyphs/eval.tfrecord.gz" --for v6e --batch 32 >printed 2>&1; }
 compiler "$(says 100)" "$(says 70)" "$(says 110)" "$(says 90)"
 choose || fail "auto --for: $(cat printed)"
+compiled_once "auto --for"
+grep -qF 'estimated slower' printed && fail "auto --for, of another chip: $(cat printed)"
 grep -qE '^static min_max ← .* 70$' printed && grep -qF 'Recommended: static min_max, the fastest of 2 models' printed || fail "auto --for: $(cat printed)"
 grep -qF '1.43 times as fast on a Cloud TPU v6e in batches of 32 (70 cycles, float 100, by fake 1)' printed && grep -qF 'step: tare compare' printed || fail "auto --for: $(cat printed)"
 grep -qF -- '--chip v6e --chip-batch 32 --compile' printed && grep -qF 'as fake 1 compiles the model' out.html && [ -e out/saved_model.pb ] || fail "auto --for: $(cat printed)"

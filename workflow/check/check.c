@@ -38,6 +38,7 @@ struct check {
     struct tare_check *out;
     const struct tare_graph_model *model; /* converted */
     const struct tare_check_request *request;
+    json_t *known;
 };
 
 /* ---- the model ---- */
@@ -243,8 +244,8 @@ static tare_status compile(struct check *c) {
         return out->why ? TARE_OK : TARE_NO_MEMORY;
     }
     if (status == TARE_OK)
-        status =
-            tare_tpu_compiler_run(&results, &out->why, &compiler, tare_tpu_chips[c->request->chip].name, out->n_parts);
+        status = tare_tpu_compiler_run(&results, &out->why, &compiler, tare_tpu_chips[c->request->chip].name,
+                                       out->n_parts, c->known);
     for (size_t i = 0; results && i < out->n_parts && status == TARE_OK; i++)
         status = read_part(out, &out->parts[i], json_array_get(results, i));
     json_decref(results);
@@ -255,8 +256,8 @@ static tare_status compile(struct check *c) {
 /* ---- the check ---- */
 
 tare_status tare_workflow_check(struct tare_check *out, struct tare_graph_model *model,
-                                const struct tare_check_request *request) {
-    struct check c = { out, model, request };
+                                const struct tare_check_request *request, json_t *known) {
+    struct check c = { out, model, request, known };
     bool found = true;
     *out = (struct tare_check){ 0 };
     TARE_TRY(tare_error_prefix(convert(out, model), "%s", model->path));

@@ -8,6 +8,8 @@
 #include "tpu/chips.h"
 #include "tpu/cost/schedule.h"
 
+struct json_t;
+
 struct tare_check_request {
     const char *signature;          /* NULL: serving_default, or the only one */
     int chip;                       /* index into tare_tpu_chips */
@@ -51,9 +53,10 @@ struct tare_check {
 };
 
 /* Checks a loaded model, which is changed: one that is not converted is converted first, as tare convert does by
- * default. TARE_UNSUPPORTED if nothing of the signature runs on the TPU. Free `out` also after a failure. */
+ * default. TARE_UNSUPPORTED if nothing of the signature runs on the TPU. Free `out` also after a failure.
+ * `known` (may be NULL) keeps what the compiler says of programs (workflow/check/tpu_compiler.h). */
 tare_status tare_workflow_check(struct tare_check *out, struct tare_graph_model *model,
-                                const struct tare_check_request *request) TARE_WARN_UNUSED;
+                                const struct tare_check_request *request, struct json_t *known) TARE_WARN_UNUSED;
 /* TARE_UNSUPPORTED if the compiler rejects a computation, with its error; `model`: for the message. */
 tare_status tare_check_refuse(const struct tare_check *check, const char *model) TARE_WARN_UNUSED;
 void tare_check_free(struct tare_check *check);

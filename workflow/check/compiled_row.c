@@ -21,14 +21,14 @@ static tare_status take(struct tare_comparison_row *row, struct tare_comparison 
 }
 
 tare_status tare_check_compile_row(struct tare_comparison_row *row, struct tare_comparison *c,
-                                   const struct tare_graph_model *model, const char *signature) {
+                                   const struct tare_graph_model *model, const char *signature, struct json_t *known) {
     const struct tare_check_request request = { .signature = signature,
                                                 .chip = c->chip,
                                                 .batch = tare_comparison_chip_batch(c) };
     struct tare_graph_model *copy;
     struct tare_check check = { 0 };
     TARE_TRY(tare_model_clone(&copy, model));
-    tare_status status = tare_workflow_check(&check, copy, &request);
+    tare_status status = tare_workflow_check(&check, copy, &request, known);
     if (status == TARE_OK) {
         status = take(row, c, &check);
     } else {

@@ -11,6 +11,7 @@
 #include "tpu/cost/fused.h"
 #include "workflow/check/report.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct choosing {
     struct tare_arena *arena;
     struct tare_map by_name; /* FUNCTION, a line break, NODE: a layer */
     struct tare_quant_weight_store weights;
+    json_t *known;  /* programs that are compiled */
     bool by_cycles; /* decides by the compiler's cycles of a layer, not by the estimate */
 };
 
@@ -185,7 +187,7 @@ static tare_status compile(double *cycles, struct choosing *c, enum tare_fastest
     struct tare_check check = { 0 };
     tare_status status;
     TARE_TRY(make(&model, &report, c, form));
-    status = tare_workflow_check(&check, model, &request);
+    status = tare_workflow_check(&check, model, &request, c->known);
     if (status == TARE_OK && check.compiler) {
         *cycles = tare_check_cycles(&check); /* NaN with a part that is rejected */
         out->compiler = tare_arena_strdup(c->arena, check.compiler);
@@ -256,6 +258,8 @@ tare_status tare_workflow_fastest(struct tare_fastest *out, struct tare_arena *a
                                   const struct tare_fastest_task *task) {
     struct choosing c = { .task = task, .out = out, .arena = arena };
     tare_status status;
+    c.known = task->known ? json_incref(task->known) : json_object();
+    if (!c.known) return TARE_NO_MEMORY;
     *out = (struct tare_fastest){ .chip = tare_tpu_chips[task->chip].name, .batch = task->batch };
     out->cost[TARE_FASTEST_BY_PARTS] = NAN;
     status = estimate_forms(&c);
@@ -264,6 +268,7 @@ tare_status tare_workflow_fastest(struct tare_fastest *out, struct tare_arena *a
     if (status != TARE_OK) out->chip = NULL;
     tare_map_free(&c.by_name);
     tare_quant_weight_store_free(&c.weights);
+    json_decref(c.known);
     return status;
 }
 

@@ -19,6 +19,7 @@ struct tare_fastest_task {
     int chip;                                   /* index into tare_tpu_chips */
     int64_t batch;                              /* at least 1 */
     bool estimates;                             /* without the compiler */
+    struct json_t *known; /* programs that are compiled (workflow/check/check.h); NULL: those of this call */
 };
 
 struct tare_fastest_layer {

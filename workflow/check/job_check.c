@@ -14,7 +14,7 @@ static tare_status check_model(struct tare_check *out, const char *path, const s
                                                 .batch = job->limits.chip_batch };
     struct tare_graph_model *model;
     TARE_TRY(tare_saved_model_load(&model, path, &open));
-    const tare_status status = tare_workflow_check(out, model, &request);
+    const tare_status status = tare_workflow_check(out, model, &request, NULL);
     tare_model_free(model);
     return tare_error_prefix(status, "%s", path);
 }

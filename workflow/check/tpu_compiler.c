@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/output.h"
 #include "base/strbuf.h"
+#include "proto/highway_hash.h"
 #include "tpu_compiler_py.h" /* TARE_TPU_COMPILER_PY, generated from tpu_compiler.py */
 
 #include <dirent.h>
@@ -167,8 +168,8 @@ static tare_status fail_with(const char *path, int code) {
     return status;
 }
 
-tare_status tare_tpu_compiler_run(json_t **out, const char **why, const struct tare_tpu_compiler *compiler,
-                                  const char *chip, size_t count) {
+static tare_status compile(json_t **out, const char **why, const struct tare_tpu_compiler *compiler, const char *chip,
+                           size_t count) {
     struct tare_strbuf command = { 0 };
     char *printed = path_of(compiler, "out"), *errors = path_of(compiler, "err");
     int code = 0;
@@ -193,5 +194,44 @@ tare_status tare_tpu_compiler_run(json_t **out, const char **why, const struct t
     tare_strbuf_free(&command);
     tare_free(printed);
     tare_free(errors);
+    return status;
+}
+
+/* ---- what is known ---- */
+
+/* CHIP and 128 bits of the module. */
+static tare_status put_key(struct tare_strbuf *out, const struct tare_tpu_compiler *compiler, const char *chip,
+                           size_t number) {
+    static const uint64_t keys[][4] = { { 1, 2, 3, 4 }, { 5, 6, 7, 8 } };
+    char *path = tare_tpu_compiler_module(compiler, number), *module;
+    size_t size;
+    const tare_status status = path ? tare_file_read(&module, &size, path) : TARE_NO_MEMORY;
+    tare_free(path);
+    TARE_TRY(status);
+    tare_strbuf_puts(out, chip);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        tare_strbuf_printf(out, "-%016llx", (unsigned long long)tare_highway_hash64(keys[i], module, size));
+    tare_free(module);
+    return tare_strbuf_status(out);
+}
+
+/* The results of all modules together: the functions of one model. */
+tare_status tare_tpu_compiler_run(json_t **out, const char **why, const struct tare_tpu_compiler *compiler,
+                                  const char *chip, size_t count, json_t *known) {
+    struct tare_strbuf key = { 0 };
+    tare_status status = TARE_OK;
+    *why = NULL;
+    for (size_t i = 1; known && i <= count && status == TARE_OK; i++)
+        status = put_key(&key, compiler, chip, i);
+    *out = status == TARE_OK && known ? json_incref(json_object_get(known, tare_strbuf_text(&key))) : NULL;
+    if (status == TARE_OK && !*out) {
+        status = compile(out, why, compiler, chip, count);
+        if (status == TARE_OK && *out && known && json_object_set(known, tare_strbuf_text(&key), *out) != 0) {
+            json_decref(*out);
+            *out = NULL;
+            status = TARE_NO_MEMORY;
+        }
+    }
+    tare_strbuf_free(&key);
     return status;
 }

@@ -20,9 +20,10 @@ tare_status tare_tpu_compiler_open(struct tare_tpu_compiler *compiler) TARE_WARN
 char *tare_tpu_compiler_module(const struct tare_tpu_compiler *compiler, size_t number);
 /* Compiles modules 1 to `count` for a chip ("v6e"): *out becomes an array of one object each, a new reference. NULL if
  * there is no compiler, with TARE_OK: *why is then a sentence without period. TARE_INVALID_ARGUMENT if the program
- * fails otherwise or prints something else. */
+ * fails otherwise or prints something else. `known` (may be NULL) is an object that keeps the results: modules of the
+ * same bytes are compiled once for each chip. */
 tare_status tare_tpu_compiler_run(json_t **out, const char **why, const struct tare_tpu_compiler *compiler,
-                                  const char *chip, size_t count) TARE_WARN_UNUSED;
+                                  const char *chip, size_t count, json_t *known) TARE_WARN_UNUSED;
 void tare_tpu_compiler_close(struct tare_tpu_compiler *compiler);
 
 #endif
