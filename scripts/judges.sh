@@ -2,9 +2,9 @@
 # judges.sh [quick|all|tpu|exports|costs|NAME…]: lets TensorFlow, XLA and the TPU compiler judge what build/tare writes (tests/judges/README.md).
 # quick (default): the models of the quick tier and TensorFlow's own quantizer; all: every model, those of TARE_TEST_DATA, and
 # the TPU compiler; tpu: conversions and the TPU compiler alone; exports [NAME…]: JAX and the TPU compiler on what tare export writes;
-# costs: adds to the tables of tests/tpu/compiler what they lack (may be
-# interrupted); NAME…: these models. The programs are installed from PyPI, at pinned versions, into TARE_JUDGES (default: tare-judges
-# in the user's cache folder), once. Without PyPI: one line, and exit 0.
+# costs [CHIP:BATCH…] [NAME…]: adds to the tables of tests/tpu/compiler what they lack (may be interrupted); NAME…: these models. The programs are
+# installed from PyPI, at pinned versions, into TARE_JUDGES (default: tare-judges in the user's cache folder), once. Without PyPI: one
+# line, and exit 0.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 judges=$root/tests/judges
@@ -38,8 +38,8 @@ if [ "$1" = exports ]; then
     exec env TARE="$tare" TARE_TEST_DATA="${TARE_TEST_DATA:-$root/../shared/data}" PYTHONDONTWRITEBYTECODE=1 \
         "$python" -W ignore "$judges/exports.py" "${TARE_JUDGES_RESULTS:-$cache/exports.json}" "$@"
 fi
-if [ "$*" = costs ]; then
-    TARE=$tare TARE_TPU_COMPILER="$python" "$python" -W ignore "$judges/cost_models.py" "$cache/costs" "$root/tests/tpu/compiler/models.tsv"
-    exec "$python" -W ignore "$judges/tpu_costs.py" "$root/tests/tpu/compiler/networks.tsv"
+if [ "$1" = costs ]; then
+    shift
+    exec env TARE="$tare" PYTHONDONTWRITEBYTECODE=1 "$python" -W ignore "$judges/tpu_costs.py" "$cache/costs" "$root/tests/tpu/compiler" "$@"
 fi
 exec env TARE="$tare" TARE_TEST_DATA="${TARE_TEST_DATA:-$root/../shared/data}" TARE_JUDGES_RESULTS="${TARE_JUDGES_RESULTS:-$cache/results.json}" CUDA_VISIBLE_DEVICES=-1 PYTHONDONTWRITEBYTECODE=1 "$python" -W ignore "$judges/judge.py" "$@"

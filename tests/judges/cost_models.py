@@ -1,22 +1,9 @@
-"""cost_models.py FOLDER TABLE [NAME…]: models of FITTED and HELD_OUT, float and quantized, as SavedModels in FOLDER, and what Google's
-compiler for TPUs says that they cost once converted: rows that TABLE (tests/tpu/compiler/models.tsv) lacks, by `tare check`. TARE is the
-program. fit_costs.py fits the estimate to the first ones and judges it by the others, which it never sees."""
+"""Models of tests/tpu/compiler/models.tsv, whose costs tpu_costs.py asks of the TPU compiler. fit_costs.py fits the estimate to FITTED and
+judges it by HELD_OUT, which it never sees."""
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-
-import keras  # noqa: E402
-import numpy as np  # noqa: E402
-from keras import Input, Model  # noqa: E402
-from keras import layers as kl  # noqa: E402
-
-CHIPS, BATCHES, FORMS, RECORDS = ("v5e", "v6e"), (8, 32), ("bf16", "int8"), 64
+from keras import Input, Model
+from keras import layers as kl
 
 
 def normed(x, relu=True):  # noqa: ANN001, ANN201
@@ -171,49 +158,3 @@ HELD_OUT = {
     "other_lstm": lambda: recurrent(kl.LSTM, 8, 20, 48, 4),
     "other_gru": lambda: recurrent(kl.GRU, 6, 40, 64, 4),
 }
-
-
-def write(folder: Path, name: str, build) -> None:  # noqa: ANN001
-    """The float model, its records and the quantized model."""
-    random = np.random.default_rng(5)
-    keras.utils.set_random_seed(5)
-    model = build()
-    for layer in model.layers:
-        if isinstance(layer, kl.BatchNormalization):
-            n = len(layer.get_weights()[0])
-            layer.set_weights([random.uniform(.7, 1.3, n), random.normal(0, .2, n), random.normal(0, .1, n), random.uniform(.5, 1.5, n)])
-    shape = (RECORDS, *model.input_shape[1:])
-    is_words = model.inputs[0].dtype == "int32"
-    np.save(folder / f"{name}.npy", random.integers(0, model.layers[1].input_dim, shape).astype("int32") if is_words else random.normal(0, 1, shape).astype("float32"))
-    model.export(folder / f"{name}-bf16", format="tf_saved_model", verbose=False)
-    tare = os.environ["TARE"]
-    subprocess.run([tare, "quantize", folder / f"{name}-bf16", folder / f"{name}-int8", "--data", folder / f"{name}.npy", "--method", "static", "--bits", "8",
-                    "--activation-bits", "8", "--quiet", "--overwrite"], check=True)
-
-
-def cycles(model: Path, chip: str, batch: int) -> int:
-    found = json.loads(subprocess.run([os.environ["TARE"], "check", model, "--chip", chip, "--batch", str(batch), "--json"], check=True, capture_output=True, text=True).stdout)
-    if found["compiler"] is None:
-        raise SystemExit(f"cost_models.py: {found['estimated_because']}")
-    return round(sum(part["cycles"] for part in found["computations"]))
-
-
-def main(folder: Path, table: Path, names: list[str]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    if not table.exists():
-        table.write_text("model\tform\tchip\tbatch\tcycles\n")
-    known = {tuple(line.split("\t")[:4]) for line in table.read_text().splitlines()}
-    for name, build in (FITTED | HELD_OUT).items():
-        if names and name not in names:
-            continue
-        if not (folder / f"{name}-int8").exists():
-            write(folder, name, build)
-        for chip, batch, form in ((c, b, f) for c in CHIPS for b in BATCHES for f in FORMS):
-            if (name, form, chip, str(batch)) not in known:
-                count = cycles(folder / f"{name}-{form}", chip, batch)
-                with table.open("a") as file:
-                    file.write(f"{name}\t{form}\t{chip}\t{batch}\t{count}\n")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

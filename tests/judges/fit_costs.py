@@ -1,6 +1,6 @@
 """fit_costs.py COUNTER FOLDER: writes tpu/cost/fitted.c to standard output: the cycles of each kind of work of tpu/cost/schedule.h, fitted
-to what the TPU compiler says of the networks in tests/tpu/compiler/networks.tsv (tpu_costs.py) and of the models FITTED in models.tsv
-(cost_models.py, which leaves them in FOLDER). COUNTER is build/tests/helpers/network_work, which prints what the estimate counts in
+to what the TPU compiler says of the networks in tests/tpu/compiler/networks.tsv and of the models FITTED in models.tsv (tpu_costs.py,
+which leaves them in FOLDER). COUNTER is build/tests/helpers/network_work, which prints what the estimate counts in
 them. To standard error: how well they fit, and the models HELD_OUT, which the fit does not see. Needs NumPy and SciPy.
 
 The fit minimizes relative errors of cycles and of the quotient int8 ÷ bf16. Cycles that few models tell are held near those of PRIOR,
@@ -16,13 +16,14 @@ from scipy.optimize import least_squares
 from scipy.stats import spearmanr
 
 WORKS = {  # how firmly the prior holds
-    "loops": 4.5, "denses": .3, "first": .3, "convs": .9, "bare": .9, "read tiles": 3, "written tiles": .3, "weight bytes": .09, "latched": .15,
+    "loops": 4.5, "denses": .3, "first": .3, "convs": .9, "bare": .9, "read tiles": 3, "written tiles": .3, "weight bytes": .09, "groups": .3, "latched": .15,
     "streamed": .15, "latched wide": .15, "streamed wide": .15, "stem": .15, "turned": .15, "depthwise": .15, "conv tiles": .3,
     "inner tiles": .3, "loop tiles": .6, "reduced tiles": .6, "spread tiles": .6, "curve tiles": .6}
-NARROW = [1830, 270, 3700, 1830, 1866, 19, 2, .0005, 10, 1, 0, 0, 8, 25, 2.2, 11, 6, 22, 14, 11, 8]
-WIDE = [2120, 1000, 2000, 1000, 0, 11.4, 2, .0005, 0, 0, 30, 1, 6, 25, 2.2, 4, 4, 3, 8, 8, 6]
-WIDE_INTEGER = [2120, 1900, 2000, 2000, 0, 11.4, 2, .0005, 0, 0, 30, 3, 6, 25, 2.2, 4, 4, 3, 8, 8, 6]
-PRIOR = {False: np.array(NARROW + NARROW), True: np.array(WIDE + WIDE_INTEGER)}
+NARROW = [1830, 270, 3700, 1830, 1866, 19, 2, .0005, 0, 10, 1, 0, 0, 8, 25, 2.2, 11, 6, 22, 14, 9, 8]
+WIDE = [2120, 1000, 2000, 1000, 0, 11.4, 2, .0005, 0, 0, 0, 30, 1, 6, 25, 2.2, 4, 4, 3, 8, 8, 6]
+NARROW_INTEGER = [1830, 270, 3700, 1830, 1866, 19, 2, .0005, 10, 10, 2, 0, 0, 8, 25, 2.2, 11, 6, 22, 14, 9, 8]
+WIDE_INTEGER = [2120, 1900, 2000, 2000, 0, 11.4, 2, .0005, 15, 0, 0, 30, 3, 6, 25, 2.2, 4, 4, 3, 8, 8, 6]
+PRIOR = {False: np.array(NARROW + NARROW_INTEGER), True: np.array(WIDE + WIDE_INTEGER)}
 CHIPS = {  # clock, memory of the vector unit, whether its matrix units are of 256 × 256
     "v5e": (1.5e9, 128, False), "v6e": (1.75e9, 128, True), "v5p": (1.75e9, 64, False), "tpu7x": (1.9e9, 64, True),
 }
@@ -38,21 +39,17 @@ def read(table: Path) -> list[dict[str, str]]:
 
 def counted(counter: str, folder: Path) -> list[dict]:
     """Rows of both tables with their amounts of work: those of float groups, then those of integers."""
-    def run(*arguments: str) -> list[list[str]]:
-        return [line.split("\t") for line in subprocess.run([counter, *arguments], check=True, capture_output=True, text=True).stdout.splitlines()]
-
-    work = {tuple(line[:3]): np.array(line[3:], float) for line in run()}
-    rows = []
-    for row in read(TABLES / "networks.tsv"):
-        key = row["layers"], row["form"], row["batch"]
-        if key in work:
-            rows.append(row | {"kind": "network" if len(row["layers"].split()) > 2 else "layer", "work": work[key]})
+    rows = [row | {"kind": "network" if len(row["layers"].split()) > 2 else "layer"} for row in read(TABLES / "networks.tsv")]
     for row in read(TABLES / "models.tsv"):
-        key = row["model"], row["form"], row["batch"]
+        rows.append(row | {"kind": "held out" if row["model"].startswith("other_") else "model", "network": row["model"]})
+    work = {}
+    for row in rows:
+        key = folder / f"{row['network']}-{row['form']}", row["batch"]
         if key not in work:
-            work[key] = np.array(run(str(folder / f"{row['model']}-{row['form']}"), row["batch"])[0][1:], float)
-        rows.append(row | {"kind": "held out" if row["model"].startswith("other_") else "model", "network": row["model"], "work": work[key]})
-    return [row | {"cycles": float(row["cycles"])} for row in rows]
+            line = subprocess.run([counter, *key], check=True, capture_output=True, text=True).stdout.splitlines()[0]
+            work[key] = np.array(line.split("\t")[1:], float)
+        row["work"], row["cycles"] = work[key], float(row["cycles"])
+    return rows
 
 
 def pairs(rows: list[dict]) -> list[tuple[int, int]]:

@@ -8,7 +8,6 @@
 #include "quant/method.h"
 #include "quant/plan.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +95,7 @@ static void add_layer(struct builder *b, const char *layer) {
     b->channels[b->count++] = out;
 }
 
-static void build(struct builder *b, const char *text, bool converts) {
+static void build(struct builder *b, const char *text) {
     struct tare_shape shape = tare_shape_make(2, (int64_t)IMAGES, (int64_t)0);
     int64_t sizes[3];
     char copy[128], *rest = copy;
@@ -114,10 +113,6 @@ static void build(struct builder *b, const char *text, bool converts) {
     for (int64_t i = 0; i < b->m.samples.elements; i++)
         TARE_DATA(float, &b->m.samples)[i] = quantized_model_normal(&b->seed);
     b->outputs[0] = b->m.in;
-    if (converts) {
-        b->outputs[0] = layers_cast(b->m.graph, "narrow", b->outputs[0], TARE_DT_BFLOAT16);
-        b->outputs[0] = layers_cast(b->m.graph, "wide", b->outputs[0], TARE_DT_FLOAT);
-    }
     b->channels[0] = shape.dims[shape.rank - 1];
     b->count = 1;
     while ((word = strtok_r(rest, " ", &rest)))
@@ -126,33 +121,12 @@ static void build(struct builder *b, const char *text, bool converts) {
     mini_ok(tare_node_set_shape(b->m.x.node, "shape", &shape));
 }
 
-/* Tiles of images in the layout that has fewest. */
-static double image_tiles(const struct tare_shape *shape) {
-    const double images = (double)shape->dims[0], height = (double)shape->dims[1], width = (double)shape->dims[2];
-    const double channels = (double)shape->dims[3];
-    const double by_columns = height * channels * ceil(images / 8) * ceil(width / 128);
-    return fmin(tare_tpu_tiles(shape), fmin(by_columns, height * channels * ceil(width / 8) * ceil(images / 128)));
-}
-
-/* The argument of the table's networks is an image of float32; that of a converted model is flat, and bfloat16 where
- * the network is. */
-static void add_argument(struct tare_fused_cost *cost, const struct tare_shape *shape, bool integer) {
-    struct tare_tpu_work_amounts work = { 0 };
-    double more;
-    if (shape->rank < 4 || (!integer && shape->dims[0] >= TARE_TPU_MANY_IMAGES)) return;
-    more = image_tiles(shape) - ceil(tare_tpu_elements(shape) / TARE_TPU_TILE);
-    work.amount[TARE_TPU_READ_TILES] = (float)more;
-    cost->work[0][TARE_TPU_READ_TILES] += more;
-    for (int c = 0; c < TARE_TPU_CHIPS; c++)
-        cost->seconds[c] += tare_tpu_work_seconds(&work, c, 0);
-}
-
 void costed_estimate(struct tare_fused_cost *cost, const char *layers, bool integer, int64_t batch) {
     const struct tare_quant_plan plan = { .setting = { .method = &tare_method_static, .activation_bits = 8 },
                                           .min_elements = 1 };
     struct tare_arena arena = { 0 };
     struct builder b;
-    build(&b, layers, !integer);
+    build(&b, layers);
     if (integer) quantized_model_quantize(&b.m, &plan, "");
     struct tare_shape shape = b.m.samples.shape;
     struct tare_bindings *bindings;
@@ -160,7 +134,6 @@ void costed_estimate(struct tare_fused_cost *cost, const char *layers, bool inte
     shape.dims[0] = batch;
     mini_ok(tare_bindings_new(&bindings, b.m.model));
     mini_ok(tare_tpu_fused_graph_cost(cost, &arena, bindings, inference, b.m.graph, &shape));
-    add_argument(cost, &shape, integer);
     tare_bindings_free(bindings);
     tare_inference_free(inference);
     tare_arena_free(&arena);

@@ -1,5 +1,5 @@
-/* Networks of tests/tpu/compiler/networks.tsv (tests/judges/tpu_costs.py writes and describes them) as graphs, float
- * and quantized as the product does it, with what an estimate counts in them. */
+/* Networks of tests/tpu/compiler/networks.tsv (tests/judges/cost_networks.py describes them) as graphs, float
+ * and quantized as the program does it, with what an estimate counts in them. */
 #ifndef TARE_TESTS_SUPPORT_COSTED_NETWORKS_H
 #define TARE_TESTS_SUPPORT_COSTED_NETWORKS_H
 

@@ -79,6 +79,10 @@ bool tare_fused_reads_shape(const char *op) {
 
 /* ---- groups ---- */
 
+static bool multiplies(const struct tare_node *node) {
+    return strstr(node->op, "Conv") || strstr(node->op, "MatMul") || strcmp(node->op, "XlaDotV2") == 0;
+}
+
 /* Sizes are known to the compiler, and what is computed from them alone. */
 static bool computes_sizes(const struct tare_fused_graph *g, const struct tare_node *node) {
     static const char *const ops[] = { "Slice",  "StridedSlice", "ConcatV2", "Pack",  "Prod",
@@ -89,14 +93,38 @@ static bool computes_sizes(const struct tare_fused_graph *g, const struct tare_n
     return tare_fused_reads_shape(node->op) || is_known;
 }
 
-/* An elementwise op has as many results as what the group before it computes, or is not a part of it. Slices, which
- * have many users, remain by themselves. */
+/* An elementwise op has as many results as what the group before it computes, or is not a part of it. Slices
+ * and concatenations, which have many users, remain by themselves. */
 static bool continues(const struct tare_fused_graph *g, const struct tare_node *node, struct tare_edge from) {
     const struct tare_shape before = tare_fused_shape(g, from);
     const struct tare_shape after = tare_fused_shape(g, (struct tare_edge){ (struct tare_node *)node, 0 });
     if (is_view(node)) return true;
     if (tare_fused_kind_of(g->leader[from.node->position]) == TARE_FUSED_SLICE) return false;
+    if (tare_fused_kind_of(g->leader[from.node->position]) == TARE_FUSED_JOINT) return false;
     return tare_tpu_elements(&before) == tare_tpu_elements(&after);
+}
+
+/* Whether a node is computed from another group, as far as a look back over few nodes tells. What is of an earlier
+ * rank is not. */
+static bool depends_on(const struct tare_fused_graph *g, const struct tare_node *node, const struct tare_node *leader,
+                       const size_t *rank, int *budget) {
+    if (tare_node_is_arg(node) || g->constant[node->position]) return false;
+    if (rank[node->position] < rank[leader->position]) return false;
+    if (g->leader[node->position] == leader || --*budget < 0) return true;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        if (depends_on(g, node->inputs[i].node, leader, rank, budget)) return true;
+    return false;
+}
+
+/* A sum of a product and of what another group without one computes is a part of the product's. */
+static bool is_preferred(const struct tare_fused_graph *g, const size_t *rank, struct tare_edge product,
+                         struct tare_edge other) {
+    enum { MOST_LOOKED_AT = 200 };
+    const struct tare_node *leader = g->leader[product.node->position];
+    int budget = MOST_LOOKED_AT;
+    return tare_fused_kind_of(leader) == TARE_FUSED_OTHER && multiplies(leader) &&
+           tare_fused_is_elementwise(g->leader[other.node->position]) &&
+           !depends_on(g, other.node, leader, rank, &budget);
 }
 
 tare_status tare_fused_choose(struct tare_fused_graph *g) {
@@ -113,7 +141,9 @@ tare_status tare_fused_choose(struct tare_fused_graph *g) {
             const bool is_constant = !tare_node_is_arg(before) && g->constant[before->position];
             if (!is_constant && !(is_view(node) && i > 0)) g->constant[node->position] = false;
             if (!joins || tare_node_is_arg(before) || is_constant || !g->leader[before->position]) continue;
-            if (!leader || rank[before->position] >= rank[leader->position]) {
+            const bool is_later = !leader || rank[before->position] >= rank[leader->position];
+            if (!leader || (is_later ? !is_preferred(g, rank, latest, node->inputs[i])
+                                     : is_preferred(g, rank, node->inputs[i], latest))) {
                 leader = g->leader[before->position];
                 latest = node->inputs[i];
             }

@@ -42,7 +42,12 @@ enum tare_fused_kind {
     TARE_FUSED_GATHER,
 };
 
-enum { TARE_FUSED_USERS = 2, TARE_FUSED_FIRST_LEVELS = 2, TARE_FUSED_MOST_NODES = 400000 /* of all call paths */ };
+enum {
+    TARE_FUSED_USERS = 2,
+    TARE_FUSED_FIRST_LEVELS = 2,
+    TARE_FUSED_MOST_READ = 8,
+    TARE_FUSED_MOST_NODES = 400000 /* of all call paths */
+};
 
 /* One op with those that are computed with it. */
 struct tare_fused_group {
@@ -57,6 +62,8 @@ struct tare_fused_group {
     struct tare_edge output;                         /* that others read */
     bool has_bias, has_epilogue;                     /* ops after its product that add a constant, and others */
     bool has_more_outputs, is_result, reads_argument;
+    bool gives_integers;              /* of 8 or 4 bits, that others read */
+    const struct tare_node *argument; /* that it reads, the last one */
     int level; /* products and others before it that take time, on the longest way from an argument */
     const struct tare_node *before; /* the first op of the group that a reduction reads */
     const struct tare_node *inside; /* the first op of the group that computes it, or NULL */
@@ -71,11 +78,13 @@ struct tare_fused_graph {
     struct tare_shape **shapes;
     struct tare_node **order;
     size_t n_order;
-    bool *needed, *constant;                 /* a result needs it; it is computed of constants alone */
-    const struct tare_node **leader;         /* the first op of its group */
-    bool **written;                          /* by output */
-    struct tare_fused_group *groups;         /* at their leaders */
-    bool has_first[TARE_FUSED_FIRST_LEVELS]; /* a matrix product of this level */
+    bool *needed, *constant;                            /* a result needs it; it is computed of constants alone */
+    const struct tare_node **leader;                    /* the first op of its group */
+    bool **written;                                     /* by output */
+    struct tare_fused_group *groups;                    /* at their leaders */
+    bool has_first[TARE_FUSED_FIRST_LEVELS];            /* a matrix product of this level */
+    const struct tare_node *read[TARE_FUSED_MOST_READ]; /* arguments that an op quantizes or converts, the first ones */
+    size_t n_read;
 };
 
 /* An op on known shapes. */

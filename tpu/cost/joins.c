@@ -50,9 +50,13 @@ static void note_uses(struct tare_fused_graph *g, const struct tare_node *node) 
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_edge from = tare_fused_source(node->inputs[i]);
         const struct tare_node *leader = tare_node_is_arg(from.node) ? NULL : g->leader[from.node->position];
-        user->reads_argument |= tare_node_is_arg(from.node) || (!leader && !g->constant[from.node->position]);
+        if (tare_node_is_arg(from.node) || (!leader && !g->constant[from.node->position])) {
+            user->reads_argument = true;
+            user->argument = from.node;
+        }
         if (!leader || g->constant[from.node->position] || leader == g->leader[node->position]) continue;
         note_output(group_at(g, leader), from);
+        group_at(g, leader)->gives_integers |= tare_fused_is_integer(tare_edge_dtype(from));
         note_user(group_at(g, leader), g->leader[node->position]);
         note_level(user, group_at(g, leader));
         if (g->leader[node->position] == node && i == 0) user->before = leader;
@@ -102,16 +106,14 @@ static tare_status relate(struct tare_fused_graph *g, const struct tare_signatur
 
 /* ---- parts ---- */
 
-/* A product of integers reads what another op has written, and a convolution of few images an argument that was
- * converted. */
+/* The operands of a product of integers are what another op has written. What is added to or multiplies the product's
+ * floats is computed with it. */
 static bool computes_its_inputs(const struct tare_fused_graph *g, const struct tare_fused_group *group,
                                 const struct tare_node *leader) {
     const struct tare_fused_group *user = tare_fused_group_of(g, leader);
-    if (group->reads_argument && user->product.kind == TARE_TPU_CONV && user->product.rows < TARE_TPU_MANY_IMAGES)
-        return false;
     switch (user->kind) {
     case TARE_FUSED_PRODUCT:
-        return !user->integer;
+        return !user->integer || !group->gives_integers;
     case TARE_FUSED_ELEMENTWISE:
     case TARE_FUSED_REDUCTION:
     case TARE_FUSED_SLICE:
@@ -125,13 +127,14 @@ static bool computes_its_inputs(const struct tare_fused_graph *g, const struct t
 
 static bool is_part_of_users(const struct tare_fused_graph *g, const struct tare_fused_group *group) {
     const bool is_cheap = group->reads_argument && !group->before;
-    const bool is_few = !group->has_more_outputs && (group->n_users <= TARE_FUSED_USERS || is_cheap);
+    const bool is_few =
+        group->n_users == 1 || (!group->has_more_outputs && (group->n_users <= TARE_FUSED_USERS || is_cheap));
     if (group->is_result || group->n_users == 0) return false;
     if (group->kind == TARE_FUSED_PADDING) return true;
     if (group->kind != TARE_FUSED_ELEMENTWISE && group->kind != TARE_FUSED_SLICE && group->kind != TARE_FUSED_JOINT)
         return false;
     if (!is_few && group->kind != TARE_FUSED_SLICE) return false;
-    if (group->kind == TARE_FUSED_ELEMENTWISE && tare_fused_is_integer(tare_edge_dtype(group->output))) return false;
+    if (group->kind == TARE_FUSED_ELEMENTWISE && group->gives_integers) return false;
     for (size_t i = 0; i < group->n_users && i < TARE_FUSED_USERS; i++)
         if (!computes_its_inputs(g, group, group->users[i])) return false;
     return true;

@@ -7,7 +7,13 @@
 
 enum { LANES = 128, SUBLANES = 8, INTEGER_ROWS = 32, MOST_STEM_CHANNELS = 4, WIDE = 256 };
 
-/* Images of few channels are in the lanes where there are enough of them: a quarter of the cycles, for up to 128. */
+/* A convolution of few channels is of its own kind where there are enough images to be in the lanes, up to 128 for a
+ * quarter of the cycles, and in floats if one channel's positions have to be moved there. */
+static bool is_stem(const struct tare_tpu_product *p, bool integer) {
+    const bool is_moved = !integer && p->depth <= 1;
+    return p->kind == TARE_TPU_CONV && p->depth <= MOST_STEM_CHANNELS && (p->rows >= TARE_TPU_MANY_IMAGES || is_moved);
+}
+
 static double stem_groups(double images) {
     return images < TARE_TPU_MANY_IMAGES ? ceil(images / SUBLANES) : ceil(images / LANES) / 4;
 }
@@ -27,10 +33,11 @@ void tare_tpu_add_product(struct tare_tpu_work_amounts *work, const struct tare_
         amount[TARE_TPU_DEPTHWISE_TILES] += (float)(results * p->taps);
         return;
     }
-    if (p->kind == TARE_TPU_CONV && p->depth <= MOST_STEM_CHANNELS) {
+    if (is_stem(p, work->integer)) {
         amount[TARE_TPU_STEM] += (float)(p->places * stem_groups(p->rows));
         return;
     }
+    if (p->kind == TARE_TPU_CONV) amount[TARE_TPU_GROUPS] += (float)(p->places * groups * ceil(p->columns / LANES));
     const double matrices = p->kind == TARE_TPU_DENSE ? p->places : 1;
     amount[TARE_TPU_LATCHED] += (float)(narrow * matrices);
     amount[TARE_TPU_LATCHED_WIDE] += (float)(wide * matrices);
@@ -73,6 +80,7 @@ static double slower(enum tare_tpu_work kind, const struct tare_tpu_chip *chip, 
     case TARE_TPU_WRITTEN_TILES:
     case TARE_TPU_WEIGHT_BYTES:
         return fitted->hbm_bytes_second / chip->hbm_bytes_second;
+    case TARE_TPU_GROUPS:
     case TARE_TPU_LATCHED:
     case TARE_TPU_STREAMED:
     case TARE_TPU_LATCHED_WIDE:

@@ -23,6 +23,7 @@ enum tare_tpu_work {
     TARE_TPU_READ_TILES, /* tiles of arguments that are converted or quantized */
     TARE_TPU_WRITTEN_TILES, /* tiles of results */
     TARE_TPU_WEIGHT_BYTES,
+    TARE_TPU_GROUPS,       /* positions of convolutions times groups of images */
     TARE_TPU_LATCHED,      /* tiles of 128 × 128 of a product's matrix */
     TARE_TPU_STREAMED,     /* these times groups of rows */
     TARE_TPU_LATCHED_WIDE, /* tiles of 256 × 256; the two for chips with matrix units of this size */

@@ -183,8 +183,24 @@ static void add_product(struct tare_fused_graph *g, const struct tare_fused_op *
     amount[TARE_TPU_CONVS] += !own->is_inner;
 }
 
+/* Whether an op that is counted reads the same argument: one op writes the results of all. */
+static bool is_read(struct tare_fused_graph *g, const struct tare_node *argument) {
+    for (size_t i = 0; i < g->n_read; i++)
+        if (g->read[i] == argument) return true;
+    if (g->n_read < TARE_FUSED_MOST_READ) g->read[g->n_read++] = argument;
+    return false;
+}
+
+/* Each part of a concatenation is moved to its place; the axis is a scalar. */
+static float parts(const struct tare_fused_op *op) {
+    float tiles = 0;
+    for (size_t i = 0; i < op->infer.n_inputs; i++)
+        if (op->infer.inputs[i].rank > 0) tiles += (float)tare_tpu_tiles(&op->infer.inputs[i]);
+    return tiles;
+}
+
 /* The first op of a group without a product. */
-static void add_loop(const struct tare_fused_graph *g, const struct tare_fused_op *op, struct tare_fused_group *group) {
+static void add_loop(struct tare_fused_graph *g, const struct tare_fused_op *op, struct tare_fused_group *group) {
     const struct tare_fused_group *own = &g->groups[op->infer.node->position];
     const struct tare_fused_group *before = own->before ? &g->groups[own->before->position] : NULL;
     const float results = (float)tare_tpu_tiles(&op->infer.outputs[0]);
@@ -200,6 +216,9 @@ static void add_loop(const struct tare_fused_graph *g, const struct tare_fused_o
         amount[TARE_TPU_LOOPS] += is_own;
         return;
     case TARE_FUSED_JOINT:
+        amount[TARE_TPU_LOOPS] += is_own;
+        amount[TARE_TPU_SPREAD_TILES] += group->kind == TARE_FUSED_PRODUCT ? results : parts(op);
+        return;
     case TARE_FUSED_REPEAT:
         amount[TARE_TPU_LOOPS] += is_own;
         amount[TARE_TPU_SPREAD_TILES] += results;
@@ -209,7 +228,7 @@ static void add_loop(const struct tare_fused_graph *g, const struct tare_fused_o
         return;
     case TARE_FUSED_SOFTMAX:
         amount[TARE_TPU_LOOPS] += 1.f + (own->is_result || !follows);
-        amount[TARE_TPU_REDUCED_TILES] += 2 * results;
+        amount[TARE_TPU_REDUCED_TILES] += results;
         return;
     case TARE_FUSED_REDUCTION:
         if (!is_own) return; /* by the convolution before */
@@ -217,8 +236,9 @@ static void add_loop(const struct tare_fused_graph *g, const struct tare_fused_o
         amount[TARE_TPU_REDUCED_TILES] += inputs;
         return;
     case TARE_FUSED_ELEMENTWISE:
+        if (is_own && own->reads_argument && !own->before && is_read(g, own->argument)) return;
         amount[TARE_TPU_LOOPS] += is_own;
-        if (own->reads_argument)
+        if (own->reads_argument && (is_own || group->product.kind != TARE_TPU_CONV))
             amount[TARE_TPU_READ_TILES] += (float)ceil(tare_tpu_elements(&op->infer.outputs[0]) / TARE_TPU_TILE);
         else if (is_own)
             amount[TARE_TPU_LOOP_TILES] += results;
@@ -235,13 +255,14 @@ static void add_work(struct tare_fused_graph *g, const struct tare_fused_op *op,
     const struct tare_fused_group *own = &g->groups[g->leader[node->position]->position];
     const float tiles = node->n_outputs ? (float)tare_tpu_tiles(&op->infer.outputs[0]) : 0;
     float *amount = group->work.amount;
+    if (own->n_users == 0 && !own->is_result) return; /* only its shape is read */
     const bool becomes_integer = node->n_outputs && tare_fused_is_integer(node->output_dtypes[0]);
     if (op->product.kind != TARE_TPU_NO_PRODUCT)
         add_product(g, op, group, own);
     else if (is_first_of(g, node))
         add_loop(g, op, group);
-    else if (group->work.amount[TARE_TPU_CONVS] > 0 && joins_groups(g, node))
-        amount[TARE_TPU_CONV_TILES] += tiles;
+    else if (own->integer && group->work.amount[TARE_TPU_CONVS] > 0 && joins_groups(g, node))
+        amount[TARE_TPU_CONV_TILES] += tiles / 4; /* what is added is converted; in bfloat16 it costs nothing */
     else if (own->kind == TARE_FUSED_REDUCTION && becomes_integer)
         amount[TARE_TPU_LOOPS]++; /* a mean is quantized by another op */
     amount[TARE_TPU_CURVE_TILES] += curves_of(node->op) * tiles;

@@ -20,6 +20,9 @@ CHIPS = {  # topology of one chip, and what its name does not say
     "v6e": ("v6e:1x1", {"chips_per_host_bounds": (1, 1, 1)}),
     "tpu7x": ("tpu7x:1x1x1", {"chips_per_host_bounds": (1, 1, 1)}),
 }
+WITHOUT_TPU = {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost",
+               "TPU_ACCELERATOR_TYPE": "v5litepod-4", "ALLOW_MULTIPLE_LIBTPU_LOAD": "true", "TF_CPP_MIN_LOG_LEVEL": "3",
+               "JAX_ENABLE_COMPILATION_CACHE": "false"}
 INSTRUCTION = re.compile(r"\s*(?:ROOT )?%?(\S+) = (.*?) ([a-z][a-z0-9-]*)\((.*)$")
 CALLED = re.compile(r"(?:calls|to_apply|body|condition)=%?([\w.\-]+)")
 # What XLA adds around the ops of the model.
@@ -126,9 +129,7 @@ def check(path, device):
 
 
 def main(chip, *paths):
-    os.environ.update(JAX_PLATFORMS="cpu", TPU_SKIP_MDS_QUERY="1", TPU_WORKER_HOSTNAMES="localhost",
-                      TPU_ACCELERATOR_TYPE="v5litepod-4", ALLOW_MULTIPLE_LIBTPU_LOAD="true", TF_CPP_MIN_LOG_LEVEL="3",
-                      JAX_ENABLE_COMPILATION_CACHE="false")
+    os.environ.update(WITHOUT_TPU)
     try:
         import jax  # noqa: F401
         version = importlib.metadata.version("libtpu")

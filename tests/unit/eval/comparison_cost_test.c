@@ -113,8 +113,7 @@ static void add_quotient(struct quotients *q, size_t real, size_t integer) {
     q->count++;
 }
 
-/* The advice follows from it. docs/performance.md has the ranks of converted models, which are better: the table's
- * networks convert an argument that is not flat. */
+/* The advice follows from it. */
 static void the_quotient_of_int8_and_bfloat16__is_the_compilers(void **state) {
     static struct quotients q;
     size_t near = 0;
@@ -127,9 +126,9 @@ static void the_quotient_of_int8_and_bfloat16__is_the_compilers(void **state) {
     qsort(q.wrong, q.count, sizeof *q.wrong, by_size);
     print_message("%zu networks, %zu of them 0.7 to 1.4, median %.2f, rank correlation %.2f\n", q.count, near,
                   q.wrong[q.count / 2], spearman(q.told, q.estimated, q.count));
-    assert_true(q.count > 50 && 100 * near >= 90 * q.count);
+    assert_true(q.count >= 50 && 100 * near >= 95 * q.count);
     assert_true(q.wrong[q.count / 2] > 0.9 && q.wrong[q.count / 2] < 1.1);
-    assert_true(spearman(q.told, q.estimated, q.count) > 0.65);
+    assert_true(spearman(q.told, q.estimated, q.count) > 0.85);
 }
 
 int main(void) {

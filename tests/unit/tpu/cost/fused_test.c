@@ -143,6 +143,60 @@ static void what_two_products_share__is_written_once_and_read_twice(void **state
     tare_model_free(f.model);
 }
 
+/* Of the shape of the product. */
+static struct tare_edge other(struct fixture *f) {
+    struct tare_shape shape = tare_shape_make(2, (int64_t)ROWS, (int64_t)COLUMNS);
+    struct tare_edge z = mini_placeholder(f->model->main, "z", TARE_DT_FLOAT);
+    mini_ok(tare_node_set_shape(z.node, "shape", &shape));
+    return z;
+}
+
+static void what_is_added_to_a_product__is_computed_with_it(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    struct tare_edge later = mini_node(f.model->main, "Tanh", "later", 1, other(&f));
+    count(&f, mini_node(f.model->main, "AddV2", "sum", 2, f.product, later));
+    assert_int_equal(f.groups, 1);
+    assert_float_equal(f.cost.work[0][TARE_TPU_LOOPS], 0, 0);
+    tare_model_free(f.model);
+}
+
+static void results_that_one_op_reads__are_computed_by_it(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    struct tare_graph *g = f.model->main;
+    struct tare_edge u = mini_node(g, "Tanh", "u", 1, other(&f)), v = mini_node(g, "Sigmoid", "v", 1, u);
+    count(&f, mini_node(g, "AddV2", "sum", 2, mini_node(g, "Mul", "scaled", 2, f.product, u), v));
+    assert_int_equal(f.groups, 1);
+    assert_float_equal(f.cost.work[0][TARE_TPU_CURVE_TILES], 2, 0);
+    tare_model_free(f.model);
+}
+
+static void a_concatenation__moves_each_part_and_is_apart_from_what_follows(void **state) {
+    const struct tare_shape scalar = tare_shape_scalar();
+    struct fixture f;
+    struct tare_tensor axis;
+    (void)state;
+    set_up(&f);
+    mini_ok(tare_tensor_new(&axis, TARE_DT_INT32, &scalar));
+    TARE_DATA(int32_t, &axis)[0] = 1;
+    struct tare_graph *g = f.model->main;
+    struct tare_edge z = other(&f), last = { tare_graph_add_const(g, "axis", &axis), 0 };
+    tare_tensor_reset(&axis);
+    struct tare_edge joint = mini_node(g, "ConcatV2", "joint", 3, f.product, z, last);
+    count(&f, joint);
+    assert_float_equal(f.cost.work[0][TARE_TPU_SPREAD_TILES], 2, 0);
+    assert_float_equal(f.cost.work[0][TARE_TPU_LOOPS], 1, 0);
+    struct tare_edge next = mini_node(g, "MatMul", "next", 2, mini_node(g, "Relu", "relu", 1, joint),
+                                      tensor(f.model, "w", 2 * COLUMNS, COLUMNS));
+    count(&f, mini_node(g, "ConcatV2", "joints", 3, joint, next, last));
+    /* both the product and the second concatenation compute the first one */
+    assert_int_equal(f.groups, 3);
+    tare_model_free(f.model);
+}
+
 static void integers_that_become_floats__are_read_as_integers(void **state) {
     struct fixture f;
     struct tare_shape shape = tare_shape_make(2, (int64_t)INNER, (int64_t)COLUMNS);
@@ -209,6 +263,9 @@ int main(void) {
         cmocka_unit_test(an_op_before_a_product__is_computed_by_it),
         cmocka_unit_test(a_mean_of_rows__is_one_op_after_a_product_and_two_after_an_argument),
         cmocka_unit_test(what_two_products_share__is_written_once_and_read_twice),
+        cmocka_unit_test(what_is_added_to_a_product__is_computed_with_it),
+        cmocka_unit_test(results_that_one_op_reads__are_computed_by_it),
+        cmocka_unit_test(a_concatenation__moves_each_part_and_is_apart_from_what_follows),
         cmocka_unit_test(integers_that_become_floats__are_read_as_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
