@@ -81,10 +81,10 @@ grep -q XlaConvV2 inspected && fail "convert: $(cat inspected)"
 images=$test_data/references/resnet8_cifar10/serving_default/inputs.tfrecord.gz residual=$test_data/models/resnet8_cifar10
 if [ -e "$images" ]; then
     "$tare" calibrate "$residual" --data "$images" -o residual.calib --quiet >/dev/null 2>&1 || fail "calibrate: $?"
-    "$tare" quantize "$residual" none --calibration residual.calib --for v5e --batch 32 --dry-run >printed 2>&1 || fail "--dry-run: $?"
+    "$tare" quantize "$residual" none --calibration residual.calib --for v6e --batch 32 --dry-run >printed 2>&1 || fail "--dry-run: $?"
     count=$(sed -n 's/^.*: \([0-9]*\) of 10 layers quantized.*/\1/p' printed)
     [ "$count" -gt 0 ] && [ "$count" -lt 10 ] || fail "not some of the layers become faster: $(cat printed)"
-    "$tare" compare "$residual" --calibration residual.calib --eval "$images" --methods static --chip v5e --chip-batch 32 --report rows.json --quiet >printed 2>&1 || fail "compare: $(cat printed)"
+    "$tare" compare "$residual" --calibration residual.calib --eval "$images" --methods static --chip v6e --chip-batch 32 --report rows.json --quiet >printed 2>&1 || fail "compare: $(cat printed)"
     python3 - "$count" <<'PY' || fail "compare: $(cat printed)"
 import json, sys
 rows = json.load(open("rows.json"))["results"]
