@@ -130,11 +130,12 @@ def fill(table: Table, folder: Path, names: list[str], asked: list[tuple[str, in
                 print(f"{name} {form} {chip} {batch}: {found['error']}", file=sys.stderr)
 
 
-def fill_bundles(table: Table, folder: Path) -> None:
+def fill_bundles(table: Table, folder: Path, names: list[str], asked: list[tuple[str, int]]) -> None:
     """Where the cycles of int8 are known to be wrong."""
     for key, (cycles, known, layers) in list(table.rows.items()):
         name, form, chip, batch = key
-        if known == "-" and chip in ("v5e", "v6e") and batch == "8" and " c" in layers:
+        is_wrong = chip in ("v5e", "v6e") and batch == "8" and " c" in layers
+        if known == "-" and is_wrong and name in names and (chip, 8) in asked:
             table.set(key, cycles, bundles(chip, module(folder, f"{name}-{form}", int(batch))), layers)
 
 
@@ -152,7 +153,7 @@ def main(folder: Path, tables: Path, words: list[str]) -> None:
     larger = [name for name in networks if len(networks[name].split()) > 2]
     for some in larger, [*networks]:
         fill(table, folder, some, asked, lambda name: ("-", networks[name]))
-    fill_bundles(table, folder)
+    fill_bundles(table, folder, list(networks), asked)
 
 
 if __name__ == "__main__":
