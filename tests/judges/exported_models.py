@@ -224,6 +224,21 @@ def scan_in_scan(random: Random) -> tuple:
 
 
 @model
+def scan_of_codes(random: Random) -> tuple:
+    """Weights in float8 with scales by output, and in integers with scales by groups of inputs."""
+    w, b, v = stack_of(random, 4)
+    scale, groups = jnp.abs(w).max(1, keepdims=True) / 448, v.reshape(4, 2, 16, 16)
+    steps = jnp.abs(groups).max(2, keepdims=True) / 127
+    stacks = (w / scale).astype(jnp.float8_e4m3fn), scale, b, jnp.round(groups / steps).astype(jnp.int8), steps
+
+    def network(x: jax.Array, layer: tuple) -> tuple[jax.Array, None]:
+        codes, scale, b, groups, steps = layer
+        return residual(x, (codes.astype(jnp.float32) * scale, b, (groups.astype(jnp.float32) * steps).reshape(32, 16)))
+
+    return lambda x: lax.scan(network, x, stacks)[0], normal(random, (2, 16))
+
+
+@model
 def scan_with_outputs(random: Random) -> tuple:
     stack = stack_of(random, 4)
 
