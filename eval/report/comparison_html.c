@@ -29,8 +29,8 @@ static void costs(struct tare_strbuf *out, const struct tare_comparison *c) {
     tare_page_heading(out, "Cost");
     tare_page_element(
         out, "p", "soft small",
-        "Times are estimates for a Cloud TPU %s chip, batch %lld, with the whole signature on it, fitted to "
-        "what its compiler says of other networks, with elementwise ops fused.",
+        "Times are estimates for a Cloud TPU %s chip, batch %lld, with the whole signature on it: ops are "
+        "fused as its compiler does, with cycles fitted to the compiler's estimates of other networks.",
         tare_comparison_chip_name(c), (long long)tare_comparison_chip_batch(c));
     if (c->compiler)
         tare_page_element(out, "p", "soft small", "Cycles are those of a batch there, as %s compiles the model for it.",

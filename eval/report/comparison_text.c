@@ -68,7 +68,7 @@ static void put_wide(struct tare_strbuf *out, const struct tare_comparison *c) {
     }
     tare_strbuf_printf(out,
                        "\ncost; estimates for a Cloud TPU %s, batch %lld: ops fused as its compiler does,\n"
-                       "with cycles fitted to what that says\n",
+                       "with cycles fitted to the compiler's estimates of other networks\n",
                        tare_comparison_chip_name(c), (long long)tare_comparison_chip_batch(c));
     tare_comparison_put(out, TARE_IN_TEXT, c, TARE_COST_COLUMNS, 0);
 }
