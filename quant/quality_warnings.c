@@ -127,7 +127,7 @@ static tare_status judge_range(struct tare_quant_work *work, const struct tare_q
         return tare_quant_add_warning(
             work->report, work->arena,
             "layer '%s': its input was %.6g everywhere in all records of the calibration, so "
-            "that its range says nothing: "
+            "that its range is not representative: "
             "calibrate with values as the model will get them (a state that the model returns: "
             "--feedback OUTPUT=INPUT), or "
             "leave the layer in float with a recipe rule",

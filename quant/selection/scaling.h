@@ -22,7 +22,8 @@ tare_status tare_quant_add_scaling(struct tare_quant_selection *selection, struc
 /* Sets the scale of the scaling that was added last. False: its elements are not those of entries of this stack. */
 bool tare_quant_set_scale(struct tare_quant_selection *selection, const struct tare_quant_selection *scale);
 /* Follows a reshape of an entry of the shape `shape`, whose axes have the origins `from`, to `to`. Changes the shape of
- * the stack, the axes of the indices and `from`. False: axes that the stack does not have beside each other are joined.
+ * the stack, the axes of the indices and `from`. False: axes that the stack does not have next to each other are
+ * joined.
  */
 bool tare_quant_regroup(struct tare_quant_selection *selection, struct tare_shape *stack,
                         const struct tare_shape *shape, int *from, const struct tare_shape *to);
