@@ -213,6 +213,7 @@ static tare_status read_regions(struct tare_shlo_op *op, struct ops_reader *r, s
     bool isolated;
     int id;
     TARE_TRY(tare_mlir_flagged(&count, &isolated, in));
+    if (!isolated && !op->def) return tare_mlir_corrupt(in, "a module that uses values around it");
     if (count > MOST_REGIONS || count > tare_mlir_left(in)) return tare_mlir_corrupt(in, "too many regions");
     op->n_regions = (size_t)count;
     op->regions = TARE_NEW_ARRAY(r->base->arena, struct tare_shlo_block, op->n_regions);
