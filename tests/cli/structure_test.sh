@@ -62,6 +62,12 @@ silent=$(cd "$TARE_SOURCE_DIR" && git ls-files {base,proto,graph,interpreter,cal
                FNR == 1 && !/^\/\*/ && $0 != "#include \"" header "\"" { print FILENAME }')
 [ -z "$silent" ] || fail "files that do not begin with a comment on their purpose: $silent"
 
+# Every handle of the library says in the line before it whether threads may share it, and why (include/tare/tare.h).
+unsaid=$(cd "$TARE_SOURCE_DIR" && awk '/^typedef struct tare_[a-z]*_handle / && before !~ /^\/\* Thread-(safe|compatible)( once [a-z ]*)?: .*\. \*\/$/ {
+        print FILENAME ": " $0 } { before = $0 }' include/tare/*.h)
+[ -z "$unsaid" ] || fail "handles without a line on threads: $unsaid"
+[ "$(cd "$TARE_SOURCE_DIR" && cat include/tare/*.h | grep -c '^typedef struct tare_[a-z]*_handle ')" -ge 8 ] || fail "the handles of include/tare were not found"
+
 # The files that a page names are there.
 stale=$(cd "$TARE_SOURCE_DIR" && { git ls-files && git ls-files '*/README.md' docs/architecture.md |
     xargs grep -oE '`[a-z0-9_/]+\.[ch]`' | tr -d '`'; } | awk -F: '
