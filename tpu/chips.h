@@ -39,6 +39,8 @@ struct tare_tpu_chip {
 };
 
 extern const struct tare_tpu_chip tare_tpu_chips[TARE_TPU_CHIPS];
+/* Of estimates and checks that name no chip: the one that is offered for inference. */
+#define TARE_DEFAULT_CHIP "v5e"
 extern const char *const tare_tpu_chip_names[TARE_TPU_CHIPS + 1]; /* terminated by NULL */
 
 extern const char *const tare_tpu_target_names[TARE_TPU_CHIPS + 2]; /* the same after "any" */

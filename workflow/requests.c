@@ -123,7 +123,7 @@ const struct tare_option tare_compare_rows[] = {
     { ROW("sensitivity-limit", INT64, sensitivity_limit), .fallback = "200", .min = 1, .max = 1e15,
       .needs = "sensitivity write-recipe max-drop min-sqnr max-mae max-size",
       .help = "number of records for the sensitivity measurement" },
-    { ROW("chip", CHOICE, chip), .fallback = "v5e", .choices = tare_tpu_chip_names,
+    { ROW("chip", CHOICE, chip), .fallback = TARE_DEFAULT_CHIP, .choices = tare_tpu_chip_names,
       .help = "Cloud TPU generation for time estimates" },
     { ROW("chip-batch", INT64, chip_batch), .fallback = "8", .min = 1, .max = 65536,
       .help = "batch size for time estimates" },

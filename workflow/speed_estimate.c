@@ -7,8 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The defaults of tare compare --chip and --chip-batch. */
-#define CHIP "v5e"
+/* The default of tare compare --chip-batch. */
 enum { BATCH = 8 };
 
 static const double NOTICEABLE = 1.15; /* smaller ratios are not reported: they are within the error of the estimate */
@@ -19,7 +18,8 @@ static tare_status estimate(double *seconds, struct tare_arena *scratch, const s
     TARE_TRY(tare_pick_signature(&signature, model, NULL));
     TARE_TRY(tare_tpu_fused_cost(&cost, scratch, model, signature, BATCH, NULL, NULL));
     for (size_t i = 0; i < TARE_TPU_CHIPS; i++)
-        if (strcmp(tare_tpu_chips[i].name, CHIP) == 0 && cost.seconds[i] > 0) *seconds = cost.seconds[i] / BATCH;
+        if (strcmp(tare_tpu_chips[i].name, TARE_DEFAULT_CHIP) == 0 && cost.seconds[i] > 0)
+            *seconds = cost.seconds[i] / BATCH;
     return TARE_OK;
 }
 
@@ -40,5 +40,5 @@ tare_status tare_workflow_warn_of_slower(struct tare_quant_report *report, struc
         "the quantized model is estimated slower than the float model on a Cloud TPU %s: "
         "%.3g µs per example instead of %.3g in batches of %d (small layers do not become faster; tare compare "
         "--wide shows the estimate of each method)",
-        CHIP, 1e6 * after, 1e6 * before, BATCH);
+        TARE_DEFAULT_CHIP, 1e6 * after, 1e6 * before, BATCH);
 }

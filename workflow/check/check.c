@@ -22,7 +22,8 @@ enum { MOST_PARTS = 64 };
 
 #define ROW(row_name, row_kind, member) TARE_OPTION(struct tare_check_request, row_name, row_kind, member)
 const struct tare_option tare_check_rows[] = {
-    { ROW("chip", CHOICE, chip), .choices = tare_tpu_chip_names, .fallback = "v5e", .help = "Cloud TPU chip" },
+    { ROW("chip", CHOICE, chip), .choices = tare_tpu_chip_names, .fallback = TARE_DEFAULT_CHIP,
+      .help = "Cloud TPU chip" },
     { ROW("batch", INT64, batch), .placeholder = "N", .min = 1, .max = 1 << 20, .fallback = "8",
       .help = "size of open first dimensions: a program has one size" },
     { ROW("shape", LIST, shapes), .placeholder = "INPUT=SIZES",
