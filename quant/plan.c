@@ -19,28 +19,16 @@ static const struct preset {
     int64_t block;
     enum tare_number_format format;
 } presets[] = {
-    { .name = "int8", .method = &tare_method_static, .bits = 8 },
-    { .name = "w8a8", .method = &tare_method_static, .bits = 8 },
-    { .name = "w8a16", .method = &tare_method_static, .bits = 8, .activation_bits = 16 },
-    { .name = "w4a8", .method = &tare_method_static, .bits = 4 },
-    { .name = "int8_dynamic", .method = &tare_method_dynamic, .bits = 8 },
-    { .name = "int8_weight_only", .method = &tare_method_weight_only, .bits = 8 },
-    { .name = "int4", .method = &tare_method_weight_only, .bits = 4, .block = 64 },
-    { .name = "fp8", .method = &tare_method_static, .format = TARE_FORMAT_E4M3 },
-    { .name = "fp8_dynamic", .method = &tare_method_dynamic, .format = TARE_FORMAT_E4M3 },
-    { .name = "fp8_weight_only", .method = &tare_method_weight_only, .format = TARE_FORMAT_E4M3 },
-    { .name = NULL },
+#define ROW(preset_name, its_method, ...) { .name = preset_name, .method = &its_method, __VA_ARGS__ },
+    TARE_QUANT_PRESETS(ROW)
+#undef ROW
+        { .name = NULL },
 };
 
+static const char *const methods[] = { TARE_QUANT_METHOD_WORDS NULL };
+
 static tare_status unknown_method(const char *name) {
-    const char *known[32] = { "float" };
-    const char *nearest;
-    size_t count = 1;
-    for (size_t i = 0; tare_quant_methods[i]; i++)
-        known[count++] = tare_quant_methods[i]->name;
-    for (size_t i = 0; presets[i].name; i++)
-        known[count++] = presets[i].name;
-    nearest = tare_nearest_name(name, known);
+    const char *nearest = tare_nearest_name(name, methods);
     return TARE_FAIL(TARE_USAGE, "unknown method '%s' (%s%s%s)", name,
                      nearest ? "did you mean '" : "expected static, dynamic, weight_only or float",
                      nearest ? nearest : "", nearest ? "'?" : "");
@@ -158,9 +146,6 @@ static void put_algorithm(struct tare_strbuf *out, const void *values) {
 static const char *const weight_bits[] = { "4", "8", NULL };
 static const char *const activation_bits[] = { "8", "16", NULL };
 
-/* For completion only. */
-static const char *const methods[] = { "float", "static", "dynamic", "weight_only", "int8",
-                                       "w8a16", "w4a8",   "int4",    "fp8",         NULL };
 const char *const tare_quant_granularity_names[] = {
     "per_channel", "per_tensor", "per_block:32", "per_block:64", "per_block:128", "per_block:256", NULL
 };

@@ -31,6 +31,22 @@ struct tare_quant_weight_store; /* quant/weight_store.h */
 struct tare_tensor;
 struct tare_strbuf;
 
+/* Names of methods with their settings, of struct tare_quant_setting: PRESET(name, method, settings). */
+#define TARE_QUANT_PRESETS(PRESET)                                                                                     \
+    PRESET("int8", tare_method_static, .bits = 8)                                                                      \
+    PRESET("w8a8", tare_method_static, .bits = 8)                                                                      \
+    PRESET("w8a16", tare_method_static, .bits = 8, .activation_bits = 16)                                              \
+    PRESET("w4a8", tare_method_static, .bits = 4)                                                                      \
+    PRESET("int8_dynamic", tare_method_dynamic, .bits = 8)                                                             \
+    PRESET("int8_weight_only", tare_method_weight_only, .bits = 8)                                                     \
+    PRESET("int4", tare_method_weight_only, .bits = 4, .block = 64)                                                    \
+    PRESET("fp8", tare_method_static, .format = TARE_FORMAT_E4M3)                                                      \
+    PRESET("fp8_dynamic", tare_method_dynamic, .format = TARE_FORMAT_E4M3)                                             \
+    PRESET("fp8_weight_only", tare_method_weight_only, .format = TARE_FORMAT_E4M3)
+#define TARE_QUANT_PRESET_WORD(name, ...) name,
+/* Everything that --method takes, as items of an array. */
+#define TARE_QUANT_METHOD_WORDS "float", "static", "dynamic", "weight_only", TARE_QUANT_PRESETS(TARE_QUANT_PRESET_WORD)
+
 enum tare_quant_granularity { TARE_PER_CHANNEL, TARE_PER_TENSOR, TARE_PER_BLOCK };
 /* For completion, with common sizes of blocks; terminated by NULL. */
 extern const char *const tare_quant_granularity_names[];

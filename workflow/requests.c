@@ -1,12 +1,10 @@
 /* The option tables of workflow/requests.h. */
 #include "workflow/requests.h"
 #include "eval/measure.h"
-#include "quant/method.h"
 #include "tpu/chips.h"
 
 static const char *const observed[] = { "quantizable", "all", NULL };
-/* For completion only: the modules below check the names. */
-static const char *const compared_methods[] = { "float", "static", "dynamic", "weight_only", "bfloat16", NULL };
+static const char *const compared_methods[] = { TARE_QUANT_METHOD_WORDS "bfloat16", NULL }; /* for completion */
 #define ROW(row_name, row_kind, member) TARE_OPTION(struct tare_calibrate_request, row_name, row_kind, member)
 const struct tare_option tare_calibrate_rows[] = {
     { ROW("signature", STRING, signature), .placeholder = "S",

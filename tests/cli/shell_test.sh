@@ -69,9 +69,9 @@ grep -q -- --max-memory "$work/options" || fail "no options of every command"
 [ "$(completions tare calibrate m --observe = a)" = all ] || fail "--observe=a -> $(completions tare calibrate m --observe = a)"
 [ -z "$(completions tare calibrate m --limit 1)" ] || fail "--limit 1 -> $(completions tare calibrate m --limit 1)"
 # Comma-separated lists: the word after the last comma, without words that the list contains.
-[ "$(completions tare compare m --methods static,w)" = static,weight_only ] || fail "--methods static,w -> $(completions tare compare m --methods static,w)"
-[ "$(completions tare compare m --methods static,weight_only, | tr '\n' ' ')" = 'static,weight_only,bfloat16 static,weight_only,dynamic static,weight_only,float ' ] ||
-    fail "--methods static,weight_only, -> $(completions tare compare m --methods static,weight_only,)"
+[ "$(completions tare compare m --methods static,we)" = static,weight_only ] || fail "--methods static,we -> $(completions tare compare m --methods static,we)"
+[ "$(completions tare compare m --methods static,fp8,f | tr '\n' ' ')" = 'static,fp8,float static,fp8,fp8_dynamic static,fp8,fp8_weight_only ' ] ||
+    fail "--methods static,fp8,f -> $(completions tare compare m --methods static,fp8,f)"
 [ "$(completions tare quantize m --passes gptq,b)" = gptq,bias_correction ] || fail "--passes gptq,b -> $(completions tare quantize m --passes gptq,b)"
 [ "$(completions tare quantize m --bits '' | tr '\n' ' ')" = '4 8 ' ] || fail "--bits -> $(completions tare quantize m --bits '')"
 mkdir "$work/here" "$work/here/models" && touch "$work/here/modest.calib"

@@ -97,6 +97,17 @@ static void format__of_integers_sets_their_bits(void **state) {
     mini_fails(parse(&plan, 1, unknown), "--method: unknown method 'int7' (did you mean 'int8'?)");
 }
 
+static void words_of_completion__are_all_methods_and_no_others(void **state) {
+    const char *const *words = tare_quant_setting_rows[TARE_SET_METHOD].words;
+    (void)state;
+    for (size_t i = 0; words[i]; i++) {
+        struct tare_quant_setting setting = { 0 };
+        mini_ok(tare_quant_method_read(&setting, words[i]));
+    }
+    for (size_t i = 0; tare_quant_methods[i]; i++)
+        assert_true(tare_op_is_one_of(tare_quant_methods[i]->name, words));
+}
+
 /* The same options in a rule of the command, which reads as a recipe file does. */
 static void a_recipe__sets_what_the_command_does_not(void **state) {
     struct tare_quant_plan plan;
@@ -136,6 +147,7 @@ int main(void) {
         cmocka_unit_test_teardown(options__are_written_as_they_are_read, empty_arena),
         cmocka_unit_test_teardown(presets__set_what_belongs_to_them, empty_arena),
         cmocka_unit_test_teardown(format__of_integers_sets_their_bits, empty_arena),
+        cmocka_unit_test(words_of_completion__are_all_methods_and_no_others),
         cmocka_unit_test_teardown(a_recipe__sets_what_the_command_does_not, empty_arena),
         cmocka_unit_test_teardown(a_written_plan__is_read_as_the_same_plan, empty_arena),
     };
