@@ -1,6 +1,5 @@
 /* The AVX2 variant of pipelines. */
 #include "interpreter/kernels/pipeline.h"
-#include "interpreter/kernels/simd/functions_v8.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
@@ -72,7 +71,7 @@ TARE_ALWAYS_INLINE TARGET void store_high_halves(uint16_t *to, ivec x, ivec y) {
     _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permute4x64_epi64(halves, 0xd8));
 }
 
-/* The low halves (bytes) of 32-bit lanes. Packing saturates, so the upper bits are cleared before it. */
+/* The low halves of 32-bit lanes. Packing saturates, so the upper bits are cleared before it. */
 TARE_ALWAYS_INLINE TARGET __m128i low_halves(ivec x) {
     const ivec cleared = and_int(x, set_int(0xffff));
     return _mm_packus_epi32(_mm256_castsi256_si128(cleared), _mm256_extracti128_si256(cleared, 1));
@@ -80,15 +79,11 @@ TARE_ALWAYS_INLINE TARGET __m128i low_halves(ivec x) {
 TARE_ALWAYS_INLINE TARGET void store_low_halves(uint16_t *to, ivec x) {
     _mm_storeu_si128((__m128i *)to, low_halves(x));
 }
-TARE_ALWAYS_INLINE TARGET void store_low_bytes(uint8_t *to, ivec x) {
-    const __m128i halves = low_halves(and_int(x, set_int(0xff)));
-    _mm_storel_epi64((__m128i *)to, _mm_packus_epi16(halves, halves));
-}
-/* The low bytes of lanes that are values of 16 bits or INT32_MIN: packing to 16 bits keeps the low bytes of both. */
+/* Packing saturates, so the upper bits are cleared before it; it works on 128-bit lanes. */
 TARE_ALWAYS_INLINE TARGET void store_bytes(uint8_t *to, const ivec x[VECTORS]) {
-    const ivec low = _mm256_set1_epi16(0xff), order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const ivec first = and_int(_mm256_packs_epi32(x[0], x[1]), low),
-               second = and_int(_mm256_packs_epi32(x[2], x[3]), low);
+    const ivec low = set_int(0xff), order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const ivec first = _mm256_packs_epi32(and_int(x[0], low), and_int(x[1], low)),
+               second = _mm256_packs_epi32(and_int(x[2], low), and_int(x[3], low));
     _mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(_mm256_packus_epi16(first, second), order));
 }
 /* The lanes as signed bytes, saturated. */
@@ -96,26 +91,6 @@ TARE_ALWAYS_INLINE TARGET void store_saturated(int8_t *to, const ivec x[VECTORS]
     const ivec order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const ivec bytes = _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
     _mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(bytes, order));
-}
-
-#define HAS_ELEMENTARY
-static TARGET void run_elementary(vec x[VECTORS], enum tare_stage_code code) {
-    switch (code) {
-#define EACH(stage, function)                                                                                          \
-    case stage:                                                                                                        \
-        TARE_UNROLL                                                                                                    \
-        for (int j = 0; j < VECTORS; j++)                                                                              \
-            x[j] = function(x[j]);                                                                                     \
-        break
-        EACH(TARE_STAGE_EXP, tare_exp_v8);
-        EACH(TARE_STAGE_TANH, tare_tanh_v8);
-        EACH(TARE_STAGE_SIGMOID, tare_sigmoid_v8);
-        EACH(TARE_STAGE_ERF, tare_erf_v8);
-        EACH(TARE_STAGE_ERFC, tare_erfc_v8);
-#undef EACH
-    default: /* other stages */
-        break;
-    }
 }
 
 #include "interpreter/kernels/pipeline_loop.h"

@@ -25,7 +25,6 @@ FUNCTION(ivec, load_uint8, (const uint8_t *from), _mm512_cvtepu8_epi32(_mm_loadu
 FUNCTION(ivec, load_int16, (const int16_t *from), _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)from)))
 FUNCTION(ivec, load_uint16, (const uint16_t *from), _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from)))
 FUNCTION(void, store_vec, (float *to, vec x), _mm512_storeu_ps(to, x))
-FUNCTION(void, store_low_bytes, (uint8_t * to, ivec x), _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8(x)))
 FUNCTION(void, store_low_halves, (uint16_t * to, ivec x), _mm256_storeu_si256((__m256i *)to, _mm512_cvtepi32_epi16(x)))
 FUNCTION(ivec, shift_left_16, (ivec x), _mm512_slli_epi32(x, 16))
 FUNCTION(ivec, shift_right_16, (ivec x), _mm512_srli_epi32(x, 16))
@@ -79,12 +78,11 @@ TARE_ALWAYS_INLINE TARGET void store_high_halves(uint16_t *to, ivec x, ivec y) {
     _mm512_storeu_si512(to, high_halves(x, y));
 }
 
-/* The low bytes of lanes that are values of 16 bits or INT32_MIN: packing to 16 bits keeps the low bytes of both. */
+/* The low bytes of 32-bit lanes. Packing saturates, so the upper bits are cleared before it. */
 TARE_ALWAYS_INLINE TARGET void store_bytes(uint8_t *to, const ivec x[VECTORS]) {
-    const ivec low = _mm512_set1_epi16(0xff),
-               order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const ivec first = and_int(_mm512_packs_epi32(x[0], x[1]), low),
-               second = and_int(_mm512_packs_epi32(x[2], x[3]), low);
+    const ivec low = set_int(0xff), order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const ivec first = _mm512_packs_epi32(and_int(x[0], low), and_int(x[1], low)),
+               second = _mm512_packs_epi32(and_int(x[2], low), and_int(x[3], low));
     _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, _mm512_packus_epi16(first, second)));
 }
 /* The lanes as signed bytes, saturated. */

@@ -1,36 +1,58 @@
 /* The vector form of a pipeline, included by its AVX2 and AVX-512 variants, which define the vector types and the
- * functions on them: `vec` holds LANES floats, `ivec` LANES int32. Four vectors of consecutive elements pass each stage
- * together, which amortises the dispatch. */
+ * functions on them: `vec` holds LANES floats, `ivec` LANES int32. Each stage is a loop over the vectors of a tile,
+ * which stay in the first-level cache: a dispatch for every few vectors in registers takes longer than most stages. */
 
-TARE_ALWAYS_INLINE TARGET vec load_lanes(const void *from, enum tare_lane_type type, int64_t at) {
+enum { TILE = 256 / LANES }; /* vectors that pass each stage together */
+
+/* For j from 0 to n, whole groups of VECTORS. */
+#define FOR_EACH(j, n)                                                                                                 \
+    for (int64_t j##_0 = 0; j##_0 < (n); j##_0 += VECTORS)                                                             \
+        TARE_UNROLL                                                                                                    \
+    for (int64_t j = j##_0; j < j##_0 + VECTORS; j++)
+
+/* n vectors of elements as lanes: at `from` itself if they are lanes, otherwise in `lanes`. */
+TARE_ALWAYS_INLINE TARGET const float *load_tile(float *lanes, const void *from, enum tare_lane_type type, int64_t n) {
     switch (type) {
     case TARE_LANE_INT8:
-        return as_vec(load_int8((const int8_t *)from + at));
+        FOR_EACH(j, n) store_vec(lanes + j * LANES, as_vec(load_int8((const int8_t *)from + j * LANES)));
+        return lanes;
     case TARE_LANE_UINT8:
-        return as_vec(load_uint8((const uint8_t *)from + at));
+        FOR_EACH(j, n) store_vec(lanes + j * LANES, as_vec(load_uint8((const uint8_t *)from + j * LANES)));
+        return lanes;
     case TARE_LANE_INT16:
-        return as_vec(load_int16((const int16_t *)from + at));
+        FOR_EACH(j, n) store_vec(lanes + j * LANES, as_vec(load_int16((const int16_t *)from + j * LANES)));
+        return lanes;
     case TARE_LANE_BFLOAT16:
-        return as_vec(shift_left_16(load_uint16((const uint16_t *)from + at)));
+        FOR_EACH(j, n)
+        store_vec(lanes + j * LANES, as_vec(shift_left_16(load_uint16((const uint16_t *)from + j * LANES))));
+        return lanes;
     default:
-        return load_vec((const float *)from + at);
+        return from;
     }
 }
 
-TARE_ALWAYS_INLINE TARGET void store_lanes(void *to, enum tare_lane_type type, int64_t at, vec x) {
+/* n vectors of lanes as elements; they may be at `to` already. */
+TARE_ALWAYS_INLINE TARGET void store_tile(void *to, enum tare_lane_type type, const float *lanes, int64_t n) {
     switch (type) {
     case TARE_LANE_INT8:
     case TARE_LANE_UINT8:
-        store_low_bytes((uint8_t *)to + at, as_ivec(x));
+        for (int64_t at = 0; at < n * LANES; at += (int64_t)VECTORS * LANES) {
+            ivec x[VECTORS];
+            TARE_UNROLL
+            for (int j = 0; j < VECTORS; j++)
+                x[j] = as_ivec(load_vec(lanes + at + j * LANES));
+            store_bytes((uint8_t *)to + at, x);
+        }
         break;
     case TARE_LANE_INT16:
-        store_low_halves((uint16_t *)to + at, as_ivec(x));
+        FOR_EACH(j, n) store_low_halves((uint16_t *)to + j * LANES, as_ivec(load_vec(lanes + j * LANES)));
         break;
     case TARE_LANE_BFLOAT16:
-        store_low_halves((uint16_t *)to + at, shift_right_16(as_ivec(x)));
+        FOR_EACH(j, n)
+        store_low_halves((uint16_t *)to + j * LANES, shift_right_16(as_ivec(load_vec(lanes + j * LANES))));
         break;
     default:
-        store_vec((float *)to + at, x);
+        if (to != lanes) FOR_EACH(j, n) store_vec((float *)to + j * LANES, load_vec(lanes + j * LANES));
         break;
     }
 }
@@ -83,33 +105,23 @@ TARE_ALWAYS_INLINE TARGET ivec quantized_bounded(vec x, const struct quotient *b
 }
 
 #define EACH(expression)                                                                                               \
-    do {                                                                                                               \
-        TARE_UNROLL                                                                                                    \
-        for (int j = 0; j < VECTORS; j++)                                                                              \
-            x[j] = (expression);                                                                                       \
-    } while (0);                                                                                                       \
+    FOR_EACH(j, n) {                                                                                                   \
+        const vec x = load_vec(from + j * LANES);                                                                      \
+        store_vec(to + j * LANES, expression);                                                                         \
+    }                                                                                                                  \
     break
 #define EACH_INT(expression) EACH(as_vec(expression))
-#define Y (stage->is_one ? set_vec(*(const float *)stage->operand) : load_vec(operand + j * LANES))
+#define Y load_vec(operand + j * step)
 #define IY as_ivec(Y)
-#define IX as_ivec(x[j])
+#define IX as_ivec(x)
 
-#ifndef HAS_ELEMENTARY
-/* The lanes pass through memory, because the functions are loops of their own. */
-static TARGET void run_elementary(vec x[VECTORS], enum tare_stage_code code) {
-    _Alignas(64) float lanes[VECTORS * LANES];
-    TARE_UNROLL
-    for (int j = 0; j < VECTORS; j++)
-        store_vec(lanes + j * LANES, x[j]);
-    tare_elementary_at(LEVEL, (enum tare_elementary)(code - TARE_STAGE_EXP), lanes, lanes, VECTORS * LANES);
-    TARE_UNROLL
-    for (int j = 0; j < VECTORS; j++)
-        x[j] = load_vec(lanes + j * LANES);
-}
-#endif
-
-TARE_ALWAYS_INLINE TARGET void run_stage(vec x[VECTORS], const struct tare_stage *stage, int64_t at) {
-    const float *operand = !stage->operand ? NULL : (const float *)stage->operand + at;
+/* The stage's n vectors from element `at` of its operand on. */
+TARE_ALWAYS_INLINE TARGET void run_stage(float *to, const float *from, const struct tare_stage *stage, int64_t at,
+                                         int64_t n) {
+    float one[LANES];
+    const int64_t step = stage->is_one ? 0 : LANES;
+    const float *operand = !stage->operand ? NULL : stage->is_one ? one : (const float *)stage->operand + at;
+    if (stage->operand && stage->is_one) store_vec(one, set_vec(*(const float *)stage->operand));
     switch (stage->code) {
     case TARE_STAGE_INT_ADD:
         EACH_INT(add_int(IX, IY));
@@ -130,31 +142,31 @@ TARE_ALWAYS_INLINE TARGET void run_stage(vec x[VECTORS], const struct tare_stage
     case TARE_STAGE_TO_FLOAT:
         EACH(int_to_float(IX));
     case TARE_STAGE_ADD:
-        EACH(add_vec(x[j], Y));
+        EACH(add_vec(x, Y));
     case TARE_STAGE_SUB:
-        EACH(sub_vec(x[j], Y));
+        EACH(sub_vec(x, Y));
     case TARE_STAGE_SUB_FROM:
-        EACH(sub_vec(Y, x[j]));
+        EACH(sub_vec(Y, x));
     case TARE_STAGE_MUL:
-        EACH(mul_vec(x[j], Y));
+        EACH(mul_vec(x, Y));
     case TARE_STAGE_DIV:
-        EACH(div_vec(x[j], Y));
+        EACH(div_vec(x, Y));
     case TARE_STAGE_MAXIMUM: /* max_vec and min_vec return the second operand if the values are equal or one is NaN */
-        EACH(max_vec(Y, x[j]));
+        EACH(max_vec(Y, x));
     case TARE_STAGE_MAXIMUM_OF:
-        EACH(max_vec(x[j], Y));
+        EACH(max_vec(x, Y));
     case TARE_STAGE_MINIMUM:
-        EACH(min_vec(Y, x[j]));
+        EACH(min_vec(Y, x));
     case TARE_STAGE_MINIMUM_OF:
-        EACH(min_vec(x[j], Y));
+        EACH(min_vec(x, Y));
     case TARE_STAGE_RELU:
-        EACH(max_vec(set_vec(0), x[j]));
+        EACH(max_vec(set_vec(0), x));
     case TARE_STAGE_RELU6:
-        EACH(min_vec(set_vec(6), max_vec(set_vec(0), x[j])));
+        EACH(min_vec(set_vec(6), max_vec(set_vec(0), x)));
     case TARE_STAGE_ROUND:
-        EACH(round_vec(x[j]));
+        EACH(round_vec(x));
     case TARE_STAGE_FLOOR:
-        EACH(floor_vec(x[j]));
+        EACH(floor_vec(x));
     case TARE_STAGE_NEG:
         EACH(as_vec(xor_int(IX, set_int(INT32_MIN))));
     case TARE_STAGE_EXP:
@@ -162,23 +174,23 @@ TARE_ALWAYS_INLINE TARGET void run_stage(vec x[VECTORS], const struct tare_stage
     case TARE_STAGE_SIGMOID:
     case TARE_STAGE_ERF:
     case TARE_STAGE_ERFC:
-        run_elementary(x, stage->code);
+        tare_elementary_at(LEVEL, (enum tare_elementary)(stage->code - TARE_STAGE_EXP), to, from, n * LANES);
         break;
     case TARE_STAGE_BFLOAT16:
-        EACH(round_bfloat16(x[j]));
+        EACH(round_bfloat16(x));
     case TARE_STAGE_TO_INT:
-        EACH_INT(float_to_int(x[j]));
+        EACH_INT(float_to_int(x));
     case TARE_STAGE_QUANTIZE:
-        EACH(round_vec(clamped(x[j], stage)));
+        EACH(round_vec(clamped(x, stage)));
     case TARE_STAGE_QUANTIZE_TO_INT:
-        EACH_INT(round_to_int(clamped(x[j], stage)));
+        EACH_INT(round_to_int(clamped(x, stage)));
     case TARE_STAGE_QUANTIZE_QUOTIENT: {
         const struct quotient by = load_quotient(stage);
-        EACH_INT(quantized(x[j], &by, false));
+        EACH_INT(quantized(x, &by, false));
     }
     case TARE_STAGE_QUANTIZE_RATIO: {
         const struct quotient by = load_quotient(stage);
-        EACH_INT(quantized(x[j], &by, true));
+        EACH_INT(quantized(x, &by, true));
     }
     }
 }
@@ -241,62 +253,60 @@ static TARGET void quantize_bounded(int8_t *to, const float *from, const struct 
 }
 
 TARE_ALWAYS_INLINE TARGET void quantize_clamped(uint8_t *to, const float *from, const struct tare_stage *stage,
-                                                int64_t count, const bool is_ratio) {
+                                                int64_t count, const enum tare_stage_code code) {
     const struct quotient by = load_quotient(stage);
     for (int64_t at = 0; at < count; at += (int64_t)VECTORS * LANES) {
         ivec x[VECTORS];
         TARE_UNROLL
-        for (int j = 0; j < VECTORS; j++)
-            x[j] = quantized(load_vec(from + at + j * LANES), &by, is_ratio);
+        for (int j = 0; j < VECTORS; j++) {
+            const vec y = load_vec(from + at + j * LANES);
+            x[j] = code == TARE_STAGE_QUANTIZE_TO_INT ? round_to_int(clamped(y, stage))
+                                                      : quantized(y, &by, code == TARE_STAGE_QUANTIZE_RATIO);
+        }
         prefetch_unit(from + at);
         store_bytes(to + at, x);
     }
 }
 
-static TARGET void quantize_quotients(uint8_t *to, const float *from, const struct tare_stage *stage, int64_t count) {
-    quantize_clamped(to, from, stage, count, false);
+/* The stages whose integers become bytes without being stored as lanes are the last ones. */
+static bool is_to_bytes(const struct tare_stage *stage) {
+    return stage->code >= TARE_STAGE_QUANTIZE_TO_INT;
 }
 
-static TARGET void quantize_ratios(uint8_t *to, const float *from, const struct tare_stage *stage, int64_t count) {
-    quantize_clamped(to, from, stage, count, true);
-}
-
-/* Dynamic and static quantization of a float array to bytes, which need no dispatch. */
-static TARGET bool quantize(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {
-    const struct tare_stage *stage = &pipeline->stages[0];
-    if (pipeline->n_stages != 1 || pipeline->from != TARE_LANE_FLOAT || tare_lane_size(pipeline->to) != 1) return false;
-    if (stage->code != TARE_STAGE_QUANTIZE_QUOTIENT && stage->code != TARE_STAGE_QUANTIZE_RATIO) return false;
-    if (stage->is_bounded && pipeline->to == TARE_LANE_INT8)
+TARE_ALWAYS_INLINE TARGET void quantize(void *to, const float *from, const struct tare_stage *stage, int64_t count) {
+    if (stage->is_bounded)
         quantize_bounded(to, from, stage, count);
-    else if (stage->low < INT16_MIN || stage->high > INT16_MAX)
-        return false;
     else if (stage->code == TARE_STAGE_QUANTIZE_RATIO)
-        quantize_ratios(to, from, stage, count);
+        quantize_clamped(to, from, stage, count, TARE_STAGE_QUANTIZE_RATIO);
+    else if (stage->code == TARE_STAGE_QUANTIZE_QUOTIENT)
+        quantize_clamped(to, from, stage, count, TARE_STAGE_QUANTIZE_QUOTIENT);
     else
-        quantize_quotients(to, from, stage, count);
-    return true;
+        quantize_clamped(to, from, stage, count, TARE_STAGE_QUANTIZE_TO_INT);
 }
 
+/* The last stage writes to the result itself if its elements are lanes. */
 TARGET void RUN(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {
-    if (!pipeline->range && (convert_bfloat16(to, from, pipeline, count) || quantize(to, from, pipeline, count)))
-        return;
+    if (!pipeline->range && convert_bfloat16(to, from, pipeline, count)) return;
+    _Alignas(64) float lanes[TILE * LANES];
+    const int64_t from_size = (int64_t)tare_lane_size(pipeline->from), to_size = (int64_t)tare_lane_size(pipeline->to);
     const struct tare_stage *end = pipeline->stages + pipeline->n_stages;
+    const struct tare_stage *bytes = to_size == 1 && end > pipeline->stages && is_to_bytes(&end[-1]) ? &end[-1] : NULL;
     range_lanes seen;
     if (pipeline->range) seen = range_load(pipeline->range);
-    for (int64_t at = 0; at < count; at += (int64_t)VECTORS * LANES) {
-        vec x[VECTORS];
-        TARE_UNROLL
-        for (int j = 0; j < VECTORS; j++)
-            x[j] = load_lanes(from, pipeline->from, at + j * LANES);
-        for (const struct tare_stage *stage = pipeline->stages; stage < end; stage++)
-            run_stage(x, stage, at);
-        TARE_UNROLL
-        for (int j = 0; j < VECTORS; j++)
-            store_lanes(to, pipeline->to, at + j * LANES, x[j]);
-        if (!pipeline->range) continue;
-        TARE_UNROLL
-        for (int j = 0; j < VECTORS; j++)
-            range_add(&seen, x[j]);
+    for (int64_t at = 0; at < count; at += TILE * LANES) {
+        const int64_t n = (count - at < TILE * LANES ? count - at : TILE * LANES) / LANES;
+        char *result = (char *)to + at * to_size;
+        const float *x = load_tile(lanes, (const char *)from + at * from_size, pipeline->from, n);
+        for (const struct tare_stage *stage = pipeline->stages; stage < end && stage != bytes; stage++) {
+            float *next = stage + 1 == end && to_size == sizeof *lanes ? (float *)(void *)result : lanes;
+            run_stage(next, x, stage, at, n);
+            x = next;
+        }
+        if (bytes)
+            quantize(result, x, bytes, n * LANES);
+        else
+            store_tile(result, pipeline->to, x, n);
+        if (pipeline->range) FOR_EACH(j, n) range_add(&seen, load_vec(x + j * LANES));
     }
     if (pipeline->range) range_store(pipeline->range, &seen);
 }
