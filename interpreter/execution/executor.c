@@ -207,6 +207,8 @@ static tare_status run_range(struct tare_session *session, const struct tare_pla
             frame->keeps_values |= step->flattens && !plan->may_have[step->first_output];
             TARE_TRY(run_step(session, plan, frame, step));
             if (step->carried) TARE_TRY(tare_fusion_carry(session, plan, frame, step));
+        } else if (step->mixed && frame->computed[s]) {
+            tare_mixed_pass(frame, step->mixed);
         }
         drop_after(frame, step);
         if (!frame->keeps_values) next = (size_t)plan->next_run[s];

@@ -339,9 +339,12 @@ static tare_status begin(struct tare_consumer *consumer, struct tare_kernel *ker
     struct group_run *run = (struct group_run *)consumer;
     TARE_TRY(bind_group(run, shape, kernel->pool, accepted));
     struct tare_requantize *requantize = *accepted && run->binding->requantizes ? &run->binding->requantize : NULL;
-    if (run->next && !run->output.dtype) requantize = NULL; /* the result is not stored */
-    if (requantize) requantize->real.is_passed = run->next != NULL;
     if (run->next && requantize && !requantize->is_real) requantize = NULL;
+    if (requantize) requantize->real.is_passed = run->next != NULL;
+    if (requantize && run->next && !run->output.dtype) { /* the result is not stored */
+        run->binding->bound.to = NULL;
+        tare_requantize_bind(requantize, &run->binding->bound);
+    }
     consumer->requantize = requantize;
     return TARE_OK;
 }
@@ -498,15 +501,19 @@ tare_status tare_group_run(struct tare_session *session, const struct tare_plan 
 tare_status tare_group_run_on(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                               const struct tare_step_group *group, const struct tare_tensor *input,
                               struct tare_tensor *result) {
+    _Alignas(64) char block[TARE_EXPRESSION_BLOCK * sizeof(float)];
+    struct group_run next = { .plan = plan, .frame = frame, .group = group->next };
     struct group_run run = {
         .consumer = { .begin = begin, .take = take, .take_floats = take_floats, .joins_halves = group->joins_halves },
         .plan = plan,
         .frame = frame,
-        .group = group
+        .group = group,
+        .next = group->runs_next ? &next : NULL,
+        .block = block
     };
     const struct tare_step *product = &plan->steps[group->product];
     TARE_TRY(run_product_on(session, frame, &run, input));
-    *result = run.consumer.accepted ? run.output : frame->slots[product->first_output];
+    *result = run.consumer.accepted ? (run.next ? &next : &run)->output : frame->slots[product->first_output];
     if (!run.consumer.accepted) frame->slots[product->first_output] = (struct tare_tensor){ 0 };
     return TARE_OK;
 }

@@ -9,6 +9,7 @@
 #include "interpreter/kernels/value_range.h"
 #include "interpreter/ops/support/dims_wire.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -33,9 +34,8 @@ static bool is_pointwise(const struct tare_step *step) {
            dims.kernel_spatial[1] == 1 && tare_node_int(step->node, "batch_group_count", 1) == 1;
 }
 
-static bool is_float_product(const struct tare_plan *plan, const struct tare_step_group *group) {
-    return group && group->product >= 0 && group->pad < 0 && !group->range && group->output_dtype == TARE_DT_FLOAT &&
-           is_pointwise(&plan->steps[group->product]);
+static bool is_product(const struct tare_plan *plan, const struct tare_step_group *group) {
+    return group && group->product >= 0 && group->pad < 0 && is_pointwise(&plan->steps[group->product]);
 }
 
 static bool is_depthwise(const struct tare_step *step, int input) {
@@ -52,37 +52,59 @@ static bool is_padding(const struct tare_step *step, int input) {
     return strcmp(step->node->op, "Pad") == 0 && step->inputs[0] == input && step->inputs[1] < 0 && !step->reads;
 }
 
-static bool quantizes(const struct tare_step_group *group, int value) {
+/* A group of steps that computes a function of the elements of `value`. */
+static bool is_function_of(const struct tare_step_group *group, int value) {
     if (!group || group->product >= 0 || group->range || group->source_range) return false;
     const int source = group->expression.branches[0].source;
     if (source < 0 || group->values[source] != value || group->expression.branch_of[source]) return false;
     for (int i = 0; i < group->expression.n_operands; i++)
-        if (i != source && !group->expression.branch_of[i] && group->values[i] >= 0) return false;
-    return group->output_dtype == TARE_DT_INT8 || group->output_dtype == TARE_DT_UINT8 ||
-           group->output_dtype == TARE_DT_INT16;
+        if (!group->expression.branch_of[i] && group->values[i] >= 0 && group->values[i] != value) return false;
+    return true;
+}
+
+static bool quantizes(const struct tare_step_group *group, int value) {
+    return is_function_of(group, value) &&
+           (group->output_dtype == TARE_DT_INT8 || group->output_dtype == TARE_DT_UINT8 ||
+            group->output_dtype == TARE_DT_INT16);
+}
+
+/* The group whose floats a depthwise convolution may read: the product's, or the next one. NULL: none. */
+static struct tare_step_group *floats_of(struct tare_step_group *product) {
+    struct tare_step_group *next = product->next, *floats = next && !product->is_stored ? next : product;
+    if (floats == next && !is_function_of(next, product->output)) return NULL;
+    return floats->output_dtype == TARE_DT_FLOAT && !floats->range ? floats : NULL;
+}
+
+/* True if `head` begins a tiling that goes on after the depthwise convolution. */
+static bool is_tiled_after(const struct tare_step *head, int depthwise) {
+    return head->tiled && head->tiled->heads[head->tiled->n_heads - 1] != depthwise;
 }
 
 static tare_status find_mixed(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
                               int s) {
     struct tare_step_group *group = plan->steps[s].group;
-    if (!is_float_product(plan, group) || group->sink != s) return TARE_OK;
-    const int next = uses->used_by[group->output];
-    const bool is_padded = next >= 0 && is_padding(&plan->steps[next], group->output);
-    const int value = is_padded ? plan->steps[next].first_output : group->output;
+    if (!is_product(plan, group) || group->sink != s) return TARE_OK;
+    struct tare_step_group *floats = floats_of(group);
+    if (!floats) return TARE_OK;
+    const int next = uses->used_by[floats->output];
+    const bool is_padded = next >= 0 && is_padding(&plan->steps[next], floats->output);
+    const int value = is_padded ? plan->steps[next].first_output : floats->output;
     const int head = is_padded ? uses->used_by[value] : next;
     if (head < 0 || !is_depthwise(&plan->steps[head], value)) return TARE_OK;
     const int output = tare_plan_output_slot(&plan->steps[head]), user = uses->used_by[output];
     struct tare_step_range *range = tare_plan_last_step(plan, &plan->steps[head])->result_range;
     const bool is_quantized = user >= 0 && quantizes(plan->steps[user].group, output);
-    if (!is_quantized && (!range || is_padded || plan->steps[head].tiled)) return TARE_OK;
+    if (!is_quantized && is_tiled_after(&plan->steps[is_padded ? next : head], head)) return TARE_OK;
     struct tare_mixed_steps *mixed = tare_arena_alloc(arena, sizeof *mixed);
     if (!mixed) return TARE_NO_MEMORY;
-    *mixed = (struct tare_mixed_steps){ .product = group, .pad = is_padded ? next : -1, .depthwise = head };
+    *mixed = (struct tare_mixed_steps){
+        .product = group, .floats = floats, .pad = is_padded ? next : -1, .depthwise = head
+    };
     if (is_quantized) {
         mixed->quantizer = plan->steps[user].group;
     } else {
         mixed->range = range;
-        range->mixed = mixed;
+        if (range) range->mixed = mixed;
     }
     plan->steps[s].mixed = plan->steps[is_quantized ? mixed->quantizer->sink : head].mixed = mixed;
     return TARE_OK;
@@ -104,11 +126,12 @@ void tare_plan_select_mixed(const struct tare_session *session, const struct tar
         struct tare_mixed_steps *mixed = plan->steps[s].mixed;
         if (!mixed || mixed->product->sink != (int)s) continue;
         const struct tare_step *head = &plan->steps[mixed->depthwise];
-        mixed->active = session->options.op_threads <= 1 && mixed->product->active &&
-                        (mixed->quantizer ? mixed->quantizer->active : mixed->range->active) &&
-                        !plan->steps[s].observed && (mixed->pad < 0 || !plan->steps[mixed->pad].observed) &&
-                        !tare_plan_last_step(plan, head)->observed &&
-                        (head->fusion ? head->fusion->active : !head->observed);
+        mixed->active =
+            session->options.op_threads <= 1 && mixed->product->active &&
+            (mixed->floats == mixed->product || mixed->product->runs_next) &&
+            (!mixed->quantizer || mixed->quantizer->active) && (!mixed->range || mixed->range->active) &&
+            !plan->steps[mixed->floats->sink].observed && (mixed->pad < 0 || !plan->steps[mixed->pad].observed) &&
+            !tare_plan_last_step(plan, head)->observed && (head->fusion ? head->fusion->active : !head->observed);
     }
 }
 
@@ -161,6 +184,14 @@ static bool keeps_positions(const struct tiles *t) {
            !is_padded(tare_plan_value(t->plan, t->frame, product->inputs[3]));
 }
 
+/* Whether the sign of a sum that is zero does not matter. */
+static bool drops_sign(const struct tare_gemm_epilogue *epilogue, int64_t channels) {
+    if (!epilogue || !epilogue->bias) return false;
+    for (int64_t i = 0; i < channels; i++)
+        if (epilogue->bias[i] == 0 && signbit(epilogue->bias[i])) return false;
+    return true;
+}
+
 /* Adds the padding to the stage of the depthwise convolution of a padded image, which becomes one of the image. */
 static bool include_padding(struct tiles *t, const struct tare_tensor *paddings) {
     struct tare_conv *conv = &t->stage.conv;
@@ -173,7 +204,7 @@ static bool include_padding(struct tiles *t, const struct tare_tensor *paddings)
         conv->in[i] -= before + tare_tensor_get_i64(paddings, (int64_t)2 * i + 1);
         conv->pad[i] += before;
     }
-    return zero == 0; /* all are finite */
+    return zero == 0 && (t->mixed->quantizer || drops_sign(t->stage.epilogue, conv->out_channels)); /* all are finite */
 }
 
 /* Adds constant paddings of height and width; false if there are others. */
@@ -266,7 +297,7 @@ static tare_status take_lines(struct tare_tensor *out, const struct tiles *t, in
 /* Lines of the product, into the window. *fits: they are where they belong. */
 static tare_status run_product(const struct tiles *t, int64_t image, int64_t first, bool *fits) {
     struct tare_exec_frame *frame = t->frame;
-    struct tare_placement place = { .slot = t->mixed->product->output, .batch = 1, .whole = t->present };
+    struct tare_placement place = { .slot = t->mixed->floats->output, .batch = 1, .whole = t->present };
     struct tare_placement *placements = frame->placements;
     const size_t n_placements = frame->n_placements;
     struct tare_tensor lines, result = { 0 };
@@ -313,7 +344,7 @@ static void run_lines(struct tiles *t, struct tare_tensor *result, int64_t at, i
     run_depthwise(t, lines, from, to, start);
     if (t->bound)
         tare_expression_run(t->bound, lines, at, count);
-    else
+    else if (t->mixed->range)
         tare_value_range_add(&t->values, lines, count);
     if (before) note_time(t, tare_clock_ns() - before);
 }
@@ -368,6 +399,12 @@ void tare_mixed_mark(const struct tare_plan *plan, struct tare_exec_frame *frame
     if (mixed->quantizer) frame->computed[mixed->quantizer->sink] = computed;
 }
 
+void tare_mixed_pass(struct tare_exec_frame *frame, const struct tare_mixed_steps *mixed) {
+    if (mixed->quantizer || mixed->range) return;
+    if (mixed->pad >= 0) frame->computed[mixed->pad] = false;
+    frame->computed[mixed->depthwise] = false;
+}
+
 /* Stores the result in place of those of the steps. */
 static tare_status end_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                            const struct tare_mixed_steps *mixed, const struct tare_tensor *result) {
@@ -376,6 +413,7 @@ static tare_status end_run(struct tare_session *session, const struct tare_plan 
         mixed->quantizer ? mixed->quantizer->output : tare_plan_output_slot(&plan->steps[mixed->depthwise]);
     frame->slots[output] = *result;
     tare_mixed_mark(plan, frame, mixed, true);
+    if (mixed->floats != mixed->product) frame->computed[mixed->floats->sink] = true; /* until its place */
     return last->observed ? tare_step_show(session, last, &frame->slots[output]) : TARE_OK;
 }
 

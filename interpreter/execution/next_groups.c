@@ -50,10 +50,6 @@ static struct tare_step_group *previous_of(const struct finder *f, const struct 
     return previous;
 }
 
-static bool is_mixed(const struct tare_plan *plan, const struct tare_step_group *group) {
-    return plan->steps[group->sink].mixed;
-}
-
 tare_status tare_plan_find_next_groups(struct tare_plan *plan, const struct tare_plan_uses *uses,
                                        struct tare_arena *scratch) {
     const struct finder f = { plan, uses, TARE_NEW_ARRAY(scratch, int, plan->n_slots + 1) };
@@ -61,9 +57,9 @@ tare_status tare_plan_find_next_groups(struct tare_plan *plan, const struct tare
     count_uses(&f);
     for (size_t s = 0; s < plan->n_steps; s++) {
         struct tare_step_group *group = plan->steps[s].group;
-        if (!group || group->sink != (int)s || is_mixed(plan, group)) continue;
+        if (!group || group->sink != (int)s) continue;
         struct tare_step_group *previous = previous_of(&f, group);
-        if (!previous || is_mixed(plan, previous)) continue;
+        if (!previous) continue;
         previous->next = group;
         previous->is_stored = f.count[previous->output] > uses_within(&f, group, previous->output);
         group->is_next = true;

@@ -36,8 +36,8 @@ tare_status tare_plan_ask_observer(struct tare_session *session, struct tare_pla
     tare_plan_select_ranges(session, plan);
     tare_plan_select_scalars(session, plan);
     tare_plan_select_tilings(session, plan);
-    tare_plan_select_mixed(session, plan);
     tare_plan_select_next_groups(session, plan);
+    tare_plan_select_mixed(session, plan);
     tare_plan_select_quiet(plan);
     tare_plan_select_sections(session, plan);
     plan->observe_epoch = session->observe_epoch;

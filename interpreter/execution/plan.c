@@ -374,8 +374,8 @@ static tare_status build(struct builder *b) {
     TARE_TRY(tare_plan_find_groups(b->plan, &uses, b->arena, &b->scratch));
     TARE_TRY(tare_plan_join_ranges(b->plan, &uses, &b->scratch));
     TARE_TRY(tare_plan_find_scalars(b->plan, &uses, b->arena, &b->scratch));
-    TARE_TRY(tare_plan_find_mixed(b->plan, &uses, b->arena));
     TARE_TRY(tare_plan_find_next_groups(b->plan, &uses, &b->scratch));
+    TARE_TRY(tare_plan_find_mixed(b->plan, &uses, b->arena));
     TARE_TRY(end_values(b));
     TARE_TRY(tare_plan_find_sections(b->plan, b->arena, &b->scratch));
     return tare_plan_find_shape_checks(b->plan, &uses, b->arena, &b->scratch);

@@ -306,13 +306,13 @@ tare_status tare_plan_find_shape_checks(struct tare_plan *plan, const struct tar
 /* Decides whether a run with the feeds of `frame` skips the plan's checks: all shapes are those of the last successful
  * run. If it does not, plan->checks->passed must be set when the run has succeeded. */
 bool tare_shape_checks_begin(const struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame);
-/* Finds the mixed tilings, after the groups; selects them after fusions and groups. */
-tare_status tare_plan_find_mixed(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
-void tare_plan_select_mixed(const struct tare_session *session, const struct tare_plan *plan);
-/* Finds the groups that run with the one before them, after the mixed tilings; selects them after the groups. */
+/* Finds the groups that run with the one before them; selects them after the groups. */
 tare_status tare_plan_find_next_groups(struct tare_plan *plan, const struct tare_plan_uses *uses,
                                        struct tare_arena *scratch);
 void tare_plan_select_next_groups(const struct tare_session *session, const struct tare_plan *plan);
+/* Finds the mixed tilings, after the next groups; selects them after fusions and groups. */
+tare_status tare_plan_find_mixed(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
+void tare_plan_select_mixed(const struct tare_session *session, const struct tare_plan *plan);
 /* Finds the sections, after the lifetimes of the slots are known. */
 tare_status tare_plan_find_sections(struct tare_plan *plan, struct tare_arena *arena, struct tare_arena *scratch);
 void tare_plan_select_sections(const struct tare_session *session, const struct tare_plan *plan);

@@ -346,10 +346,18 @@ struct direct {
 static void multiply(const struct direct *d, const char *a, const struct tare_igemm_lines *lines, int64_t step,
                      int64_t segment_step, int64_t first) {
     const struct tare_conv_int_sink *sink = d->sink;
-    const struct tare_igemm_output to = { .sums = d->sums,
-                                          .stride = d->conv->out_channels,
-                                          .requantize = d->requantizes || d->passes ? sink->requantize : NULL,
-                                          .element = sink->element + first };
+    struct tare_requantize block;
+    struct tare_igemm_output to = { .sums = d->sums,
+                                    .stride = d->conv->out_channels,
+                                    .requantize = d->requantizes || d->passes ? sink->requantize : NULL,
+                                    .element = sink->element + first };
+    if (d->passes && !sink->requantize->real.floats) { /* in the memory of the sums */
+        block = *sink->requantize;
+        block.real.floats = (float *)(void *)d->sums;
+        if (block.real.addend) block.real.addend += to.element;
+        to.requantize = &block;
+        to.element = 0;
+    }
     const struct tare_igemm_segments segments = { .count = segment_count(d->form, d->conv),
                                                   .groups = segment_groups(d->form, d->conv),
                                                   .step = segment_step };
@@ -358,7 +366,7 @@ static void multiply(const struct direct *d, const char *a, const struct tare_ig
                            sink->channels ? &columns : NULL, &segments);
     const int64_t count = lines->count * lines->rows * d->conv->out_channels;
     if (d->passes)
-        sink->take_floats(sink->arg, sink->requantize->real.floats + sink->element + first, first, count);
+        sink->take_floats(sink->arg, to.requantize->real.floats + to.element, first, count);
     else if (!d->requantizes)
         sink->take(sink->arg, d->sums, first, count);
 }

@@ -29,7 +29,7 @@ struct tare_dequantize_stage {
 /* A float result instead of an 8-bit one: (sum + offset) * scale, plus a bias and an addend, in this order unless
  * `bias_is_last`, then max(low, x) and min(high, x). Its range may be collected. */
 struct tare_real_stage {
-    float *floats;                  /* element 0 of the result */
+    float *floats;                  /* element 0 of the result; NULL: it is only passed on */
     bool is_passed;                 /* blocks of the result are passed on while they are in the cache (conv_int.h) */
     const float *bias;              /* by column, readable as the scales; NULL: none */
     const float *addend;            /* its element 0; NULL: none */

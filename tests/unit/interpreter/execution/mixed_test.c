@@ -40,13 +40,24 @@ static struct tare_edge padded(struct tare_graph *g, struct tare_edge y, const i
     return mini_node(g, "Pad", "pad", 2, y, paddings);
 }
 
-/* `is_dynamic`: the scale of the quantization follows from the range of the depthwise layer's result. */
-static struct tare_edge network(struct tare_graph *g, struct tare_edge x, const struct image *image, bool is_dynamic) {
+/* What follows the depthwise layer: a quantization, one whose scale follows from the range of the layer's result, or a
+ * product with the mean of each channel. In the last one, swish comes before the depthwise layer. */
+enum kind { STATIC, DYNAMIC, GATED, KINDS };
+
+static struct tare_edge gated(struct tare_graph *g, struct tare_edge y) {
+    struct tare_node *node = mini_open(g, "Mean", "gate", 2, y, mini_ints(g, "spatial", 2, (int32_t[]){ 1, 2 }));
+    mini_ok(tare_node_set_bool(node, "keep_dims", true));
+    return mini_node(g, "Mul", "gated", 2, y, mini_done(node));
+}
+
+static struct tare_edge network(struct tare_graph *g, struct tare_edge x, const struct image *image, enum kind kind) {
     const struct layers_layer expand = { "expand", C, INNER, 1, 1 }, project = { "project", INNER, C, 1, 1 };
     struct tare_edge y = mini_node(g, "Relu6", "expand_relu", 1, layers_real(g, &expand, x));
+    if (kind == GATED) y = mini_node(g, "Mul", "swish", 2, y, mini_node(g, "Sigmoid", "sigmoid", 1, y));
     if (image->behind[0] > 0) y = padded(g, y, image->behind);
     y = layers_float(g, "depthwise", y, image->kernel, INNER, 0, image->stride);
-    const struct tare_edge step = is_dynamic ? step_of_range(g, y) : mini_float(g, "step", 0.02f);
+    if (kind == GATED) y = gated(g, y);
+    const struct tare_edge step = kind == DYNAMIC ? step_of_range(g, y) : mini_float(g, "step", 0.02f);
     y = layers_requantized(g, "middle", mini_node(g, "Div", "div", 2, y, step));
     return layers_real(g, &project, y);
 }
@@ -61,17 +72,17 @@ static struct tare_tensor run(struct tare_session *session, struct tare_edge x, 
     return out;
 }
 
-static void check(const struct image *image, bool is_dynamic, int threads) {
+static void check(const struct image *image, enum kind kind, int threads) {
     const struct tare_session_options options = { .profile = true, .op_threads = threads };
     struct tare_graph_model *model = mini_model_new();
     const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8),
-                           y = network(model->main, x, image, is_dynamic);
+                           y = network(model->main, x, image, kind);
     struct tare_session *session, *plain = layers_plain_session(model);
     mini_ok(tare_session_new(&session, model, &options));
     for (int i = 0; i < 2; i++)
         layers_assert_same(run(session, x, y, image), run(plain, x, y, image));
     const int64_t calls = layers_calls_of(session, "XlaConvV2");
-    const bool is_tiled = image->is_tiled && threads == 1 && !(is_dynamic && image->behind[0] > 0);
+    const bool is_tiled = image->is_tiled && threads == 1;
     if (image->batch == 1 && (is_tiled ? calls <= 4 : calls != 4))
         fail_msg("%lld x %lld: %lld calls", (long long)image->height, (long long)image->width, (long long)calls);
     tare_session_free(session);
@@ -93,8 +104,8 @@ static void mixed__images_of_many_shapes(void **unused) {
         { 1, 36, 36, 3, 2, false, { 1, 2 } },
     };
     for (size_t i = 0; i < sizeof images / sizeof *images; i++)
-        for (int kind = 0; kind < 4; kind++)
-            check(&images[i], kind / 2, 1 + kind % 2);
+        for (int k = 0; k < 2 * KINDS; k++)
+            check(&images[i], (enum kind)(k / 2), 1 + k % 2);
 }
 
 /* The float result of a pointwise layer of 16-bit activations, as the quantizer writes it. */
@@ -141,7 +152,7 @@ static void mixed__activations_of_16_bits(void **unused) {
     tare_model_free(model);
 }
 
-static void check_changes(bool is_dynamic) {
+static void check_changes(enum kind kind) {
     static const struct image images[] = { { 1, 96, 96, 3, 2, true, { 0, 0 } },
                                            { 1, 97, 96, 3, 2, false, { 0, 0 } },
                                            { 2, 96, 96, 3, 2, true, { 0, 0 } },
@@ -149,7 +160,7 @@ static void check_changes(bool is_dynamic) {
                                            { 1, 100, 96, 3, 2, true, { 0, 0 } } };
     struct tare_graph_model *model = mini_model_new();
     const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8),
-                           y = network(model->main, x, images, is_dynamic);
+                           y = network(model->main, x, images, kind);
     struct tare_session *session = mini_session(model), *plain = layers_plain_session(model);
     for (size_t i = 0; i < sizeof images / sizeof *images; i++)
         layers_assert_same(run(session, x, y, &images[i]), run(plain, x, y, &images[i]));
@@ -161,8 +172,27 @@ static void check_changes(bool is_dynamic) {
 /* One session with images of other sizes, of which one is not divided; ranges of earlier runs are not used. */
 static void mixed__images_change(void **unused) {
     (void)unused;
-    check_changes(false);
-    check_changes(true);
+    for (int kind = 0; kind < KINDS; kind++)
+        check_changes((enum kind)kind);
+}
+
+/* Zeros of a Pad do not become padding where a bias of -0 keeps the sign of a sum that is zero. */
+static void mixed__bias_of_minus_zero(void **unused) {
+    (void)unused;
+    const struct image image = { 1, SIZE, SIZE, 3, 2, false, { 1, 1 } };
+    const struct tare_session_options options = { .profile = true };
+    struct tare_graph_model *model = mini_model_new();
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8),
+                           y = network(model->main, x, &image, GATED);
+    const struct tare_tensor *bias = tare_node_tensor(tare_graph_find(model->main, "depthwise_b"), "value");
+    ((float *)bias->data)[INNER - 1] = -0.0f;
+    struct tare_session *session, *plain = layers_plain_session(model);
+    mini_ok(tare_session_new(&session, model, &options));
+    layers_assert_same(run(session, x, y, &image), run(plain, x, y, &image));
+    assert_int_equal(layers_calls_of(session, "XlaConvV2"), 2);
+    tare_session_free(session);
+    tare_session_free(plain);
+    tare_model_free(model);
 }
 
 struct seen {
@@ -180,11 +210,11 @@ static tare_status see(void *arg, const struct tare_node *node, size_t output, c
     return TARE_OK;
 }
 
-static void check_observers(const char *const *names, size_t count, bool is_dynamic) {
-    const struct image image = { 1, SIZE, SIZE, 3, 2, true, { 0, 0 } };
+static void check_observers(const char *const *names, size_t count, enum kind kind) {
+    const struct image image = { 1, SIZE, SIZE, 3, 2, true, { kind == GATED, kind == GATED } };
     struct tare_graph_model *model = mini_model_new();
     const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8),
-                           y = network(model->main, x, &image, is_dynamic);
+                           y = network(model->main, x, &image, kind);
     struct tare_session *session = mini_session(model);
     for (size_t i = 0; i < count; i++) {
         struct seen seen = { .only = names[i] };
@@ -214,8 +244,12 @@ static void mixed__observers_see_every_value(void **unused) {
                                          /* of a range */ "Min",
                                          "Max",
                                          "range_step" };
-    check_observers(names, 9, false);
-    check_observers(names, sizeof names / sizeof *names, true);
+    static const char *const of_gates[] = { "expand_mul", "expand_relu", "sigmoid",        "swish",
+                                            "pad",        "depthwise",   "depthwise_relu", "gate",
+                                            "gated",      "middle_int8", "project" };
+    check_observers(names, 9, STATIC);
+    check_observers(names, sizeof names / sizeof *names, DYNAMIC);
+    check_observers(of_gates, sizeof of_gates / sizeof *of_gates, GATED);
 }
 
 /* Less memory than whole images; with too little, a run fails, leaves nothing behind, and the next one succeeds. */
@@ -224,7 +258,7 @@ static void mixed__memory(void **unused) {
     const struct image image = { 2, SIZE, SIZE, 3, 1, true, { 0, 0 } };
     struct tare_graph_model *model = mini_model_new();
     const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8),
-                           y = network(model->main, x, &image, false);
+                           y = network(model->main, x, &image, STATIC);
     struct tare_session *session = mini_session(model), *plain = layers_plain_session(model);
     struct tare_tensor expected = run(session, x, y, &image), other = run(plain, x, y, &image);
     assert_true(tare_buffer_pool_watch(session->pool) < tare_buffer_pool_watch(plain->pool) / 2);
@@ -290,6 +324,7 @@ int main(void) {
         cmocka_unit_test(mixed__images_of_many_shapes),
         cmocka_unit_test(mixed__activations_of_16_bits),
         cmocka_unit_test(mixed__images_change),
+        cmocka_unit_test(mixed__bias_of_minus_zero),
         cmocka_unit_test(mixed__observers_see_every_value),
         cmocka_unit_test(mixed__memory),
         cmocka_unit_test(mixed__values_that_are_used_elsewhere),
