@@ -29,7 +29,8 @@ struct target {
     __m256i last[2];
     struct tare_packing_avx2 packing; /* of bytes, if it is possible */
     bool is_packed;                   /* it is, and the columns are all of the vectors': the sums have the offsets */
-    reals_function *store_reals;      /* NULL: requantize_any stores them */
+    bool is_plain; /* floats without addends and range, and the columns are all of the vectors': likewise */
+    reals_function *store_reals; /* NULL: requantize_any stores them */
 };
 
 /* A tile whose results are not packed together. */
@@ -83,7 +84,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void store_reals(const struct target *to, co
                                                                 const __m256i sum[MAX_ROWS][2], int rows) {            \
         store_reals(to, sum, rows, has_addend, bias_is_last, has_range);                                               \
     }
-STORE_REALS(store_plain_reals, false, false, false)
 STORE_REALS(store_added_reals, true, false, false)
 STORE_REALS(store_biased_reals, true, true, false)
 STORE_REALS(store_plain_range, false, false, true)
@@ -92,10 +92,30 @@ STORE_REALS(store_biased_range, true, true, true)
 #undef STORE_REALS
 
 static reals_function *reals_of(const struct tare_requantize *r) {
-    static reals_function *const functions[2][3] = { { store_plain_reals, store_added_reals, store_biased_reals },
+    static reals_function *const functions[2][3] = { { NULL, store_added_reals, store_biased_reals },
                                                      { store_plain_range, store_added_range, store_biased_range } };
     if (!r || !r->is_real) return NULL;
     return functions[r->real.range != NULL][r->real.bias_is_last ? 2 : r->real.addend ? 1 : 0];
+}
+
+/* Floats without addends and range, of sums in registers that have the offsets. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void store_plain(const struct target *to, const __m256i sum[MAX_ROWS][2],
+                                                     const int rows, const int vectors) {
+    const struct tare_igemm_output *c = &to->c;
+    const struct tare_requantize *r = c->requantize;
+    const struct tare_real_stage *real = &r->real;
+    const __m256 low = _mm256_set1_ps(real->low), high = _mm256_set1_ps(real->high);
+    TARE_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        const __m256 scale = _mm256_loadu_ps(r->scale + c->column + v * 8);
+        const __m256 bias = real->bias ? _mm256_loadu_ps(real->bias + c->column + v * 8) : _mm256_set1_ps(-0.0f);
+        float *at = real->floats + c->element + v * 8;
+        TARE_UNROLL
+        for (int i = 0; i < rows; i++, at += c->stride) {
+            const __m256 x = _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sum[i][v]), scale), bias);
+            _mm256_storeu_ps(at, _mm256_min_ps(high, _mm256_max_ps(low, x)));
+        }
+    }
 }
 
 /* The tile's row `row` and vector `vector` as an element of the result. Rows that do not exist repeat the last one. */
@@ -164,6 +184,10 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void requantize_tile(const struct target *to
     const struct tare_requantize *r = to->c.requantize;
     if (to->is_packed && !r->addend) {
         requantize_packed(to, (const __m256i(*)[2])sum, rows, vectors);
+        return;
+    }
+    if (to->is_plain) {
+        store_plain(to, (const __m256i(*)[2])sum, rows, vectors);
         return;
     }
     __m256i copy[MAX_ROWS][2]; /* `sum` itself stays in registers */
@@ -259,6 +283,8 @@ static TARE_TARGET_AVX2 void set_columns(struct target *to, int64_t columns) {
     to->last[0] = _mm256_cmpgt_epi32(_mm256_set1_epi32(to->columns), lane);
     to->last[1] = _mm256_cmpgt_epi32(_mm256_set1_epi32(to->columns - 8), lane);
     to->is_packed = to->packing.is_possible && to->columns % 8 == 0;
+    const struct tare_requantize *r = to->c.requantize;
+    to->is_plain = r && r->is_real && !r->real.addend && !r->real.range && to->columns % 8 == 0;
 }
 
 /* The starting sums of a panel, with the offsets of the conversion. */
@@ -301,9 +327,9 @@ static TARE_TARGET_AVX2 void run_tiles(tile_function *const tiles[2][MAX_ROWS], 
         const char *panel = (const char *)panels + column / 16 * panel_stride;
         const int32_t *first = start ? start + column : NULL;
         int32_t begin[16];
-        set_columns(&to, n - column);
         to.c = tare_igemm_output_at(c, 0, column);
-        if (to.is_packed) {
+        set_columns(&to, n - column);
+        if (to.is_packed || to.is_plain) {
             add_offsets(begin, first, c->requantize->offset + to.c.column);
             first = begin;
         }
