@@ -3,7 +3,7 @@
 
 #include "base/tensor/number.h"
 
-void tare_hash_add_shape(struct tare_hash *hash, const struct tare_shape *shape) {
+static void hash_add_shape(struct tare_hash *hash, const struct tare_shape *shape) {
     tare_hash_add_u64(hash, (uint64_t)shape->rank);
     for (int i = 0; i < shape->rank; i++)
         tare_hash_add_u64(hash, (uint64_t)shape->dims[i]);
@@ -16,7 +16,7 @@ void tare_hash_add_tensor(struct tare_hash *hash, const struct tare_tensor *tens
     }
     const struct tare_dtype_info *info = tare_dtype_get(tensor->dtype);
     tare_hash_add_u64(hash, (uint64_t)tensor->dtype);
-    tare_hash_add_shape(hash, &tensor->shape);
+    hash_add_shape(hash, &tensor->shape);
     int64_t held = tensor->splat && tensor->elements > 0 ? 1 : tensor->elements;
     tare_hash_add_u64(hash, tensor->splat);
     if (!info || info->class == TARE_CLASS_OBJECT) return;
@@ -58,7 +58,7 @@ void tare_hash_add_attr(struct tare_hash *hash, const struct tare_attr *attr,
             tare_hash_add_u64(hash, (uint64_t)item->type);
             break;
         case TARE_ATTR_SHAPE:
-            tare_hash_add_shape(hash, item->shape);
+            hash_add_shape(hash, item->shape);
             break;
         case TARE_ATTR_TENSOR:
             tare_hash_add_tensor(hash, item->tensor);

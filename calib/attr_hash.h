@@ -6,7 +6,6 @@
 #include "calib/hash.h"
 #include "graph/attr.h"
 
-void tare_hash_add_shape(struct tare_hash *hash, const struct tare_shape *shape);
 /* Dtype, shape and values; of variants and other objects, dtype and shape only. `tensor` may be NULL. */
 void tare_hash_add_tensor(struct tare_hash *hash, const struct tare_tensor *tensor);
 /* Name, kind and values. `add_function` adds the functions among the values. */

@@ -16,7 +16,7 @@ void tare_channels_free(struct tare_statistics *s) {
     s->channel_sample = NULL;
 }
 
-void tare_channels_clear(struct tare_statistics *s) {
+static void channels_clear(struct tare_statistics *s) {
     for (int64_t i = 0; i < s->channels; i++) {
         s->channel_low[i] = INFINITY;
         s->channel_high[i] = -INFINITY;
@@ -42,7 +42,7 @@ tare_status tare_channels_set(struct tare_statistics *s, int64_t channels) {
         return TARE_NO_MEMORY;
     }
     s->channels = channels;
-    tare_channels_clear(s);
+    channels_clear(s);
     return TARE_OK;
 }
 

@@ -18,7 +18,6 @@ void tare_channels_end(struct tare_statistics *statistics);
 tare_status tare_channels_merge(struct tare_statistics *statistics,
                                 const struct tare_statistics *other) TARE_WARN_UNUSED;
 bool tare_channels_equal(const struct tare_statistics *a, const struct tare_statistics *b);
-void tare_channels_clear(struct tare_statistics *statistics);
 void tare_channels_free(struct tare_statistics *statistics);
 
 #endif

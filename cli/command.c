@@ -54,7 +54,7 @@ COMMANDS(DECLARE)
 #undef DECLARE
 
 #define ROW(name) &tare_command_##name,
-const struct tare_command *const tare_commands[] = { COMMANDS(ROW) NULL };
+static const struct tare_command *const all_commands[] = { COMMANDS(ROW) NULL };
 #undef ROW
 
 static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -137,7 +137,7 @@ static tare_status unknown_command(const struct tare_command *const *commands, c
 }
 
 tare_status tare_command_find(const struct tare_command **out, const char *const *words, size_t count) {
-    const struct tare_command *const *commands = tare_commands;
+    const struct tare_command *const *commands = all_commands;
     for (size_t i = 0; i < count; i++) {
         *out = find(commands, words[i]);
         if (!*out) return unknown_command(commands, words[i]);
@@ -147,10 +147,10 @@ tare_status tare_command_find(const struct tare_command **out, const char *const
 }
 
 void tare_command_each(void (*visit)(void *arg, const struct tare_command *command, const char *path), void *arg) {
-    for (size_t i = 0; tare_commands[i]; i++) {
-        const struct tare_command *const *part = tare_commands[i]->parts;
-        if (tare_commands[i]->hidden) continue;
-        visit(arg, tare_commands[i], tare_commands[i]->name);
+    for (size_t i = 0; all_commands[i]; i++) {
+        const struct tare_command *const *part = all_commands[i]->parts;
+        if (all_commands[i]->hidden) continue;
+        visit(arg, all_commands[i], all_commands[i]->name);
         for (; part && *part; part++)
             visit(arg, *part, (*part)->options->program + strlen("tare "));
     }
@@ -162,9 +162,9 @@ void tare_command_overview(struct tare_strbuf *out) {
         "tare %s calibrates, quantizes and converts TensorFlow 2 SavedModels for Cloud TPU inference.\n\n"
         "usage: tare COMMAND [ARGUMENT]…\n\n",
         TARE_VERSION);
-    for (size_t i = 0; tare_commands[i]; i++)
-        if (!tare_commands[i]->hidden)
-            tare_strbuf_printf(out, "  %-11s %s\n", tare_commands[i]->name, tare_commands[i]->summary);
+    for (size_t i = 0; all_commands[i]; i++)
+        if (!all_commands[i]->hidden)
+            tare_strbuf_printf(out, "  %-11s %s\n", all_commands[i]->name, all_commands[i]->summary);
     tare_strbuf_putc(out, '\n');
     tare_strbuf_puts(out, "Options of every command:\n");
     tare_option_rows_help(out, tare_limits_rows);

@@ -24,9 +24,6 @@ struct tare_command {
     bool hidden;                             /* not in the overview, man pages and completion */
 };
 
-/* All commands; ends with NULL. */
-extern const struct tare_command *const tare_commands[];
-
 /* Parses a command's options and loads the libraries of --plugin (cli/plugins.h). Sets *done if the help was requested
  * and printed. */
 tare_status tare_command_parse(void *values, bool *done, const struct tare_option_set *set, int argc,

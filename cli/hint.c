@@ -16,8 +16,8 @@ enum { MOST_NAMES = 1000 };
 
 /* ---- the program ---- */
 
-/* Whether the first "tare" in the folders of PATH is the program at `path`. */
-static bool is_on_path(const char *path) {
+/* Whether the first "tare" in the folders of PATH is the program at `path`. *failed: out of memory. */
+static bool is_on_path(const char *path, bool *failed) {
     const char *folders = getenv("PATH");
     struct tare_strbuf name = { 0 };
     bool found = false, same = false;
@@ -31,19 +31,23 @@ static bool is_on_path(const char *path) {
                 access(tare_strbuf_text(&name), X_OK) == 0;
         same = found && tare_path_is_same(tare_strbuf_text(&name), path);
     }
+    *failed = name.failed;
     tare_strbuf_free(&name);
     return same;
 }
 
 void tare_hint_put_program(struct tare_strbuf *out) {
     const char *path = program_invocation_name;
-    if (!strchr(path, '/') || is_on_path(path))
+    bool failed = false;
+    if (!strchr(path, '/') || is_on_path(path, &failed))
         tare_strbuf_puts(out, "tare");
     else
         tare_strbuf_shell_word(out, path);
+    out->failed |= failed; /* not known: no hint */
 }
 
-void tare_hint_put_command(struct tare_strbuf *out, const char *command) {
+/* A command line that begins with "tare", as results contain them, for this program. */
+static void hint_put_command(struct tare_strbuf *out, const char *command) {
     static const char name[] = "tare ";
     const bool names_program = strncmp(command, name, sizeof name - 1) == 0;
     if (names_program) tare_hint_put_program(out);
@@ -53,7 +57,7 @@ void tare_hint_put_command(struct tare_strbuf *out, const char *command) {
 void tare_hint_put_next(struct tare_strbuf *out, const char *command) {
     if (!command) return;
     tare_strbuf_puts(out, "next: ");
-    tare_hint_put_command(out, command);
+    hint_put_command(out, command);
     tare_strbuf_putc(out, '\n');
 }
 

@@ -7,8 +7,6 @@
 
 /* "tare" if a shell finds this program by that name, otherwise the path by which it was called, quoted. */
 void tare_hint_put_program(struct tare_strbuf *out);
-/* A command line that begins with "tare", as results contain them, for this program. */
-void tare_hint_put_command(struct tare_strbuf *out, const char *command);
 /* The line "next: tare …" of a result; none for NULL. */
 void tare_hint_put_next(struct tare_strbuf *out, const char *command);
 

@@ -366,7 +366,7 @@ static tare_status advise(struct tare_place *place, size_t *changes) {
 
 /* ---- the order ---- */
 
-const struct tare_place_pass tare_place_passes[] = {
+static const struct tare_place_pass place_passes[] = {
     { "check_model", { NULL }, NULL, check_model },
     { "fuse_composites", { "fuse_composites" }, NULL, fuse_composites },
     { "drop_seed_states", { NULL }, drops_seeds, drop_seed_states },
@@ -398,7 +398,7 @@ static tare_status run_passes(struct tare_conversion *out, struct tare_arena *ar
                               const char *until) {
     struct tare_place place = { .out = out, .arena = arena, .model = model, .options = options, .before = before };
     memset(out, 0, sizeof *out);
-    for (const struct tare_place_pass *pass = tare_place_passes; pass->name; pass++) {
+    for (const struct tare_place_pass *pass = place_passes; pass->name; pass++) {
         if (until && strcmp(pass->name, until) == 0) break;
         size_t changes[TARE_PLACE_COUNTS] = { 0 };
         if (!pass->applies || pass->applies(options)) TARE_TRY(pass->run(&place, changes));

@@ -27,7 +27,4 @@ struct tare_place_pass {
     tare_status (*run)(struct tare_place *place, size_t *changes);
 };
 
-/* In order; the last has no name. */
-extern const struct tare_place_pass tare_place_passes[];
-
 #endif

@@ -40,9 +40,11 @@ static int64_t rows_of(const struct tare_bound_record *record) {
     return record->values[0].shape.dims[0];
 }
 
-tare_status tare_records_join(struct tare_tensor *joined, int64_t *rows, bool *fits,
-                              const struct tare_bound_record *records, size_t count,
-                              const struct tare_signature_edges *edges) {
+/* Joins the records' values into one tensor per feed with *rows on axis 0. Sets *fits to false when their shapes
+ * differ; `joined` (one per feed, zeroed by the caller) may then be partly set. The caller resets it in any case. */
+static tare_status records_join(struct tare_tensor *joined, int64_t *rows, bool *fits,
+                                const struct tare_bound_record *records, size_t count,
+                                const struct tare_signature_edges *edges) {
     const struct tare_tensor **values = tare_calloc(count, sizeof *values);
     tare_status status = values ? TARE_OK : TARE_NO_MEMORY;
     *rows = 0;
@@ -59,14 +61,17 @@ tare_status tare_records_join(struct tare_tensor *joined, int64_t *rows, bool *f
     return status;
 }
 
-bool tare_records_can_split(const struct tare_tensor *outputs, int64_t rows, const struct tare_signature_edges *edges) {
+/* True when every output has `rows` on axis 0. */
+static bool records_can_split(const struct tare_tensor *outputs, int64_t rows,
+                              const struct tare_signature_edges *edges) {
     for (size_t i = 0; i < edges->n_outputs; i++)
         if (outputs[i].shape.rank < 1 || outputs[i].shape.dims[0] != rows) return false;
     return true;
 }
 
-tare_status tare_records_split(struct tare_bound_record *records, size_t count, const struct tare_tensor *outputs,
-                               const struct tare_signature_edges *edges) {
+/* Sets each record's outputs to its rows of the joined outputs, without copying. */
+static tare_status records_split(struct tare_bound_record *records, size_t count, const struct tare_tensor *outputs,
+                                 const struct tare_signature_edges *edges) {
     int64_t first = 0;
     for (size_t r = 0; r < count; r++) {
         int64_t rows = rows_of(&records[r]);
@@ -111,13 +116,13 @@ tare_status tare_records_run_joined(enum tare_batch_verdict *verdict, struct tar
     struct tare_tensor *outputs = joined ? joined + edges->n_feeds : NULL;
     int64_t rows;
     bool fits = false;
-    tare_status status = joined ? tare_records_join(joined, &rows, &fits, records, count, edges) : TARE_NO_MEMORY;
+    tare_status status = joined ? records_join(joined, &rows, &fits, records, count, edges) : TARE_NO_MEMORY;
     *verdict = TARE_BATCH_UNDECIDED;
     if (status == TARE_OK && fits) {
         status = run_values(session, edges, joined, outputs);
-        *verdict = status == TARE_OK && tare_records_can_split(outputs, rows, edges) ? TARE_BATCH_INDEPENDENT
-                                                                                     : TARE_BATCH_DEPENDENT;
-        if (*verdict == TARE_BATCH_INDEPENDENT) status = tare_records_split(records, count, outputs, edges);
+        *verdict = status == TARE_OK && records_can_split(outputs, rows, edges) ? TARE_BATCH_INDEPENDENT
+                                                                                : TARE_BATCH_DEPENDENT;
+        if (*verdict == TARE_BATCH_INDEPENDENT) status = records_split(records, count, outputs, edges);
     }
     tare_tensors_reset(joined, edges->n_feeds + edges->n_outputs);
     tare_free(joined);

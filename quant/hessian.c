@@ -40,7 +40,9 @@ int64_t tare_quant_hessian_count(const struct tare_quant_layer *layer) {
     return layer->selection && layer->loop == layer->selection ? layer->selection->count : 1;
 }
 
-bool tare_quant_hessian_form(struct tare_hessian_form *out, const struct tare_quant_layer *layer) {
+/* How the layer's rows map to its activation. False if the layer has no Hessian: two activations, tables, several
+ * batches of weights, an activation whose last axes are not the contracted ones. */
+static bool quant_hessian_form(struct tare_hessian_form *out, const struct tare_quant_layer *layer) {
     const struct tare_quant_product *p = &layer->product;
     memset(out, 0, sizeof *out);
     if (layer->refused || !layer->weight || layer->kind == TARE_KIND_GATHER) return false;
@@ -78,7 +80,7 @@ static tare_status want_all(struct tare_hessians *set, size_t *left_out, const s
         const struct tare_quant_layer *layer = &list->layers[i];
         const double reach = reach_of(calibration, layer->input);
         struct tare_hessian_form form;
-        if (!tare_quant_hessian_form(&form, layer) || !(reach > 0)) continue;
+        if (!quant_hessian_form(&form, layer) || !(reach > 0)) continue;
         const int64_t count = tare_quant_hessian_count(layer);
         /* first, as a product of sizes may not fit */
         const bool fits = tare_hessian_size(&form) <= 1 << 20;
@@ -120,7 +122,7 @@ const struct tare_hessian *tare_quant_hessian(const struct tare_quant_work *work
     const struct tare_quant_ranges *ranges = work->ranges;
     const struct tare_hessian *h = NULL;
     struct tare_hessian_form form;
-    if (!ranges || !ranges->hessian || !tare_quant_hessian_form(&form, layer)) return NULL;
+    if (!ranges || !ranges->hessian || !quant_hessian_form(&form, layer)) return NULL;
     if (tare_quant_hessian_count(layer) > 1) h = ranges->hessian(ranges->arg, layer->observed, matrix, &form);
     return h ? h : ranges->hessian(ranges->arg, layer->observed, -1, &form);
 }

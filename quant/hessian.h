@@ -8,10 +8,6 @@
 
 struct tare_calibration;
 
-/* How the layer's rows map to its activation. False if the layer has no Hessian: two activations, tables, several
- * batches of weights, an activation whose last axes are not the contracted ones. */
-bool tare_quant_hessian_form(struct tare_hessian_form *out, const struct tare_quant_layer *layer);
-
 /* Adds a Hessian for every layer of the prepared model that has one, in the order of the layers, as long as they take
  * at most `limit` bytes in total; *left_out: number that did not fit. The calibration, of the same samples, provides
  * the largest magnitudes of the activations. */

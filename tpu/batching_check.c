@@ -79,7 +79,8 @@ tare_status tare_batch_check_shapes(const struct tare_graph *function, const boo
     return check_outputs(function, shapes);
 }
 
-tare_status tare_batch_add_note(struct tare_batching_result *out, struct tare_arena *arena, const char *text) {
+/* Adds a note; text NULL: out of memory. */
+static tare_status batch_add_note(struct tare_batching_result *out, struct tare_arena *arena, const char *text) {
     const char **grown = tare_arena_append(arena, out->notes, out->n_notes, sizeof *grown);
     if (!grown || !text) return TARE_NO_MEMORY;
     grown[out->n_notes++] = text;
@@ -203,7 +204,7 @@ static tare_status note_growth(struct tare_batching_result *out, const struct tr
                                const struct trials *seen) {
     char text[TARE_SHAPE_TEXT_SIZE];
     if (!seen->grows) return TARE_OK;
-    return tare_batch_add_note(
+    return batch_add_note(
         out, t->arena,
         tare_arena_printf(t->arena,
                           "batching of function %s: output '%s' (node '%s') has shape %s for a batch of "
@@ -253,7 +254,7 @@ static tare_status judge(struct tare_batching_result *out, const struct trial *t
                 "tensors: output '%s' (node '%s') has %lld rows according to the signature, whatever the batch size "
                 "(return a row a sample, or batch another function or signature)",
                 ret->name, ret->edge.node->name, (long long)rows);
-        TARE_TRY(tare_batch_add_note(
+        TARE_TRY(batch_add_note(
             out, t->arena,
             tare_arena_printf(t->arena,
                               "batching of function %s: the number of rows of output '%s' (node '%s') is not known "
@@ -324,7 +325,7 @@ tare_status tare_batch_note_shapes(struct tare_batching_result *out, struct tare
         const char *name = function->args[i]->name;
         if (captured[i]) continue;
         if (shape.rank == TARE_UNKNOWN_RANK)
-            TARE_TRY(tare_batch_add_note(
+            TARE_TRY(batch_add_note(
                 out, arena,
                 tare_arena_printf(arena,
                                   "batching of function %s: the shape of input '%s' is not known (a scalar, or "
@@ -332,7 +333,7 @@ tare_status tare_batch_note_shapes(struct tare_batching_result *out, struct tare
                                   function->name, name)));
         for (int d = 1; d < shape.rank; d++) {
             if (shape.dims[d] != TARE_UNKNOWN_DIM) continue;
-            TARE_TRY(tare_batch_add_note(
+            TARE_TRY(batch_add_note(
                 out, arena,
                 tare_arena_printf(arena,
                                   "batching of function %s: input '%s' has shape %s, and requests whose "

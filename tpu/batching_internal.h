@@ -33,8 +33,6 @@ tare_status tare_batch_note_shapes(struct tare_batching_result *out, struct tare
 tare_status tare_batch_note_rows(struct tare_batching_result *out, struct tare_arena *arena,
                                  const struct tare_graph *function, const bool *captured,
                                  const struct tare_model_shapes *shapes);
-/* Adds a note; text NULL: out of memory. */
-tare_status tare_batch_add_note(struct tare_batching_result *out, struct tare_arena *arena, const char *text);
 /* A signature's inputs and outputs: dense, with an open first dimension. */
 tare_status tare_batch_check_signature(const struct tare_signature *signature);
 

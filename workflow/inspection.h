@@ -52,8 +52,6 @@ tare_status inspect_json(json_t **out, const struct tare_graph_model *model, con
 /* Writes the same as indented text, one function and node at a time, since the whole JSON takes many times the memory
  * of the model. */
 tare_status inspect_write_json(FILE *out, const struct tare_graph_model *model, const struct inspect_options *options);
-/* The member "suggest" of it. */
-tare_status inspect_add_suggestions(json_t *root, const struct tare_graph_model *model);
 
 /* ---- on standard output: the command's own ---- */
 

@@ -225,7 +225,8 @@ static tare_status add_graph(json_t *root, const struct tare_graph_model *model,
     return TARE_OK;
 }
 
-tare_status inspect_add_suggestions(json_t *root, const struct tare_graph_model *model) {
+/* The member "suggest" of it. */
+static tare_status inspect_add_suggestions(json_t *root, const struct tare_graph_model *model) {
     struct tare_tpu_suggestions s;
     struct tare_arena arena = { 0 };
     json_t *functions = json_array(), *remarks = json_array();

@@ -30,7 +30,7 @@ const struct tare_option tare_calibrate_rows[] = {
 
 #define ROW(row_name, member)                                                                                          \
     .name = row_name, .kind = TARE_OPTION_STRING, .offset = offsetof(struct tare_mixed_precision_request, member)
-const struct tare_option tare_mixed_precision_rows[] = {
+static const struct tare_option target_rows[] = {
     { ROW("max-drop", max_drop), .placeholder = "POINTS",
       .help = "choose the precision of each layer (given bits, 8-bit weights, 16-bit activations, float) so that the "
               "measure loses at most POINTS: percentage points, hundredths of AUC and R², percent of an error" },
@@ -62,7 +62,7 @@ const struct tare_option tare_quantize_rows[] = {
     { ROW("auto", FLAG, automatic),
       .help = "choose algorithm, accuracy passes and per-layer overrides automatically by measuring SQNR on the "
               "samples, and the task's measure if they have labels or expected values (--label, --target, --metric)" },
-    TARE_OPTION_NESTED(struct tare_quantize_request, target, tare_mixed_precision_rows),
+    TARE_OPTION_NESTED(struct tare_quantize_request, target, target_rows),
     { ROW("eval", LIST, eval), .placeholder = "FILE", .needs = "max-drop min-sqnr max-mae max-size",
       .help = "records to evaluate a target (--max-drop, --min-sqnr) with" },
     { ROW("label", STRING, label), .fallback = "label", .placeholder = "KEY", .needs = "eval auto",
@@ -131,7 +131,7 @@ const struct tare_option tare_compare_rows[] = {
     { ROW("auto", FLAG, automatic),
       .help = "also evaluate automatically chosen settings for the first quantizing method: algorithm, accuracy passes "
               "and per-layer overrides" },
-    TARE_OPTION_NESTED(struct tare_compare_request, target, tare_mixed_precision_rows),
+    TARE_OPTION_NESTED(struct tare_compare_request, target, target_rows),
     { ROW("threads", INT, threads), .min = 0, .max = 1024,
       .help = "number of worker threads (default: one per processor)" },
     { 0 },

@@ -27,7 +27,6 @@ struct tare_mixed_precision_request {
     const char *max_mae;  /* mean absolute error against expected values */
     const char *max_size; /* bytes, with a unit, or a percentage of the float model */
 };
-extern const struct tare_option tare_mixed_precision_rows[];
 
 /* The loss that is allowed to a recommended model, in points of the measure (eval/verdict.h); `needed`: see
  * base/option.h.

@@ -7,9 +7,6 @@
 #include "proto/tensorflow/saved_model.pb-c.h"
 
 tare_status tare_export_attr(Tensorflow__AttrValue **out, struct tare_arena *arena, const struct tare_attr *attr);
-tare_status tare_export_node(Tensorflow__NodeDef **out, struct tare_arena *arena, const struct tare_node *node);
-tare_status tare_export_function(Tensorflow__FunctionDef **out, struct tare_arena *arena,
-                                 const struct tare_graph *graph);
 /* Removes names of what the passes removed, and names by which the runtime would take a changed function for another:
  * before the messages are made. */
 tare_status tare_export_drop_references(struct tare_graph_model *model);
@@ -23,8 +20,5 @@ tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena 
  * there are neither. */
 tare_status tare_export_op_list(Tensorflow__OpList **out, struct tare_arena *arena,
                                 const struct tare_graph_model *model, Tensorflow__OpList *origin);
-/* The name of an edge in the notation of its kind of graph: "node", "node:1", or "node:output:0" in a function. */
-tare_status tare_export_edge(const char **out, struct tare_arena *arena, const struct tare_graph *graph,
-                             struct tare_edge edge);
 
 #endif

@@ -29,8 +29,9 @@ static tare_status output_name(const char **name, size_t *place, const struct ta
     return TARE_FAIL(TARE_INTERNAL, "output %zu of node %s (%s) has no name", index, node->name, node->op);
 }
 
-tare_status tare_export_edge(const char **out, struct tare_arena *arena, const struct tare_graph *graph,
-                             struct tare_edge edge) {
+/* The name of an edge in the notation of its kind of graph: "node", "node:1", or "node:output:0" in a function. */
+static tare_status export_edge(const char **out, struct tare_arena *arena, const struct tare_graph *graph,
+                               struct tare_edge edge) {
     const char *name = "";
     size_t place;
     if (graph == graph->model->main) {
@@ -62,8 +63,7 @@ static tare_status export_inputs(Tensorflow__NodeDef *def, struct tare_arena *ar
     if (!def->input) return TARE_NO_MEMORY;
     for (size_t i = 0; i < node->n_inputs; i++) {
         const char *text;
-        TARE_TRY(
-            tare_error_prefix(tare_export_edge(&text, arena, node->graph, node->inputs[i]), "node %s", node->name));
+        TARE_TRY(tare_error_prefix(export_edge(&text, arena, node->graph, node->inputs[i]), "node %s", node->name));
         if (origin && i < origin->n_input && says_the_same(origin->input[i], text)) text = origin->input[i];
         def->input[def->n_input++] = (char *)(uintptr_t)text;
     }
@@ -90,7 +90,7 @@ static tare_status export_node_attrs(Tensorflow__NodeDef *def, struct tare_arena
     return TARE_OK;
 }
 
-tare_status tare_export_node(Tensorflow__NodeDef **out, struct tare_arena *arena, const struct tare_node *node) {
+static tare_status export_node(Tensorflow__NodeDef **out, struct tare_arena *arena, const struct tare_node *node) {
     TARE_TRY(tare_control_check());
     Tensorflow__NodeDef *def = TARE_NEW(arena, Tensorflow__NodeDef);
     if (!def) return TARE_NO_MEMORY;
@@ -110,7 +110,7 @@ static tare_status export_nodes(Tensorflow__NodeDef ***out, size_t *count, struc
     *count = 0;
     if (!*out) return TARE_NO_MEMORY;
     for (size_t i = 0; i < graph->n_nodes; i++)
-        if (!graph->nodes[i]->dead) TARE_TRY(tare_export_node(&(*out)[(*count)++], arena, graph->nodes[i]));
+        if (!graph->nodes[i]->dead) TARE_TRY(export_node(&(*out)[(*count)++], arena, graph->nodes[i]));
     return TARE_OK;
 }
 
@@ -207,7 +207,7 @@ static tare_status export_return(Tensorflow__FunctionDef *def, struct tare_arena
     const char *text;
     if (!entry) return TARE_NO_MEMORY;
     tensorflow__string_entry__init(entry);
-    TARE_TRY(tare_export_edge(&text, arena, graph, ret->edge));
+    TARE_TRY(export_edge(&text, arena, graph, ret->edge));
     entry->key = (char *)(uintptr_t)ret->name;
     entry->value = (char *)(uintptr_t)(original && says_the_same(original, text) ? original : text);
     def->ret[def->n_ret++] = entry;
@@ -334,8 +334,8 @@ static tare_status export_resource_ids(Tensorflow__FunctionDef *def, struct tare
     return TARE_OK;
 }
 
-tare_status tare_export_function(Tensorflow__FunctionDef **out, struct tare_arena *arena,
-                                 const struct tare_graph *graph) {
+static tare_status export_function(Tensorflow__FunctionDef **out, struct tare_arena *arena,
+                                   const struct tare_graph *graph) {
     Tensorflow__FunctionDef *def = TARE_NEW(arena, Tensorflow__FunctionDef);
     if (!def) return TARE_NO_MEMORY;
     tensorflow__function_def__init(def);
@@ -384,8 +384,8 @@ tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena 
     library->function = TARE_NEW_ARRAY(arena, Tensorflow__FunctionDef *, model->n_functions + 1);
     if (!library->function) return TARE_NO_MEMORY;
     for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(tare_error_prefix(tare_export_function(&library->function[i], arena, model->functions[i]),
-                                   "function %s", model->functions[i]->name));
+        TARE_TRY(tare_error_prefix(export_function(&library->function[i], arena, model->functions[i]), "function %s",
+                                   model->functions[i]->name));
     library->n_function = model->n_functions;
     *out = def;
     return tare_export_handles(library, arena, model);

@@ -7,8 +7,9 @@
 
 /* ---- types ---- */
 
-tare_status tare_shlo_next_type(const struct tare_shlo_type **out, struct tare_shlo_reader *reader,
-                                struct tare_mlir_input *in) {
+/* The next index of `in` and its type. */
+static tare_status shlo_next_type(const struct tare_shlo_type **out, struct tare_shlo_reader *reader,
+                                  struct tare_mlir_input *in) {
     size_t index;
     TARE_TRY(tare_mlir_index(&index, in, reader->n_types, "type"));
     return tare_shlo_read_type(out, reader, index);
@@ -20,12 +21,13 @@ tare_status tare_shlo_next_types(struct tare_shlo_type_list *out, struct tare_sh
     out->items = TARE_NEW_ARRAY(reader->arena, const struct tare_shlo_type *, out->count);
     if (out->count && !out->items) return TARE_NO_MEMORY;
     for (size_t i = 0; i < out->count; i++)
-        TARE_TRY(tare_shlo_next_type(&out->items[i], reader, in));
+        TARE_TRY(shlo_next_type(&out->items[i], reader, in));
     return TARE_OK;
 }
 
-tare_status tare_shlo_next_numbers(const int64_t **out, size_t *count, struct tare_shlo_reader *reader,
-                                   struct tare_mlir_input *in) {
+/* A count and that many signed integers. */
+static tare_status shlo_next_numbers(const int64_t **out, size_t *count, struct tare_shlo_reader *reader,
+                                     struct tare_mlir_input *in) {
     int64_t *numbers;
     TARE_TRY(tare_mlir_count(count, in, 1));
     numbers = TARE_NEW_ARRAY(reader->arena, int64_t, *count + 1);
@@ -37,11 +39,11 @@ tare_status tare_shlo_next_numbers(const int64_t **out, size_t *count, struct ta
 }
 
 static tare_status read_dims(struct tare_shlo_type *type, struct tare_shlo_reader *reader, struct tare_mlir_input *in) {
-    TARE_TRY(tare_shlo_next_numbers(&type->dims, &type->rank, reader, in));
+    TARE_TRY(shlo_next_numbers(&type->dims, &type->rank, reader, in));
     for (size_t i = 0; i < type->rank; i++)
         if (type->dims[i] < 0 && type->dims[i] != TARE_SHLO_DYNAMIC)
             return tare_mlir_corrupt(in, "a negative dimension");
-    return tare_shlo_next_type(&type->element, reader, in);
+    return shlo_next_type(&type->element, reader, in);
 }
 
 static tare_status read_scales(struct tare_shlo_quantized *q, struct tare_shlo_reader *reader,
@@ -49,7 +51,7 @@ static tare_status read_scales(struct tare_shlo_quantized *q, struct tare_shlo_r
     const int64_t *bits;
     size_t zero_points = 1;
     if (list) {
-        TARE_TRY(tare_shlo_next_numbers(&bits, &q->count, reader, in));
+        TARE_TRY(shlo_next_numbers(&bits, &q->count, reader, in));
     } else {
         int64_t *one = TARE_NEW(reader->arena, int64_t);
         if (!one) return TARE_NO_MEMORY;
@@ -63,7 +65,7 @@ static tare_status read_scales(struct tare_shlo_quantized *q, struct tare_shlo_r
         memcpy(&scales[i], &bits[i], sizeof *scales);
     q->scales = scales;
     if (list) {
-        TARE_TRY(tare_shlo_next_numbers(&q->zero_points, &zero_points, reader, in));
+        TARE_TRY(shlo_next_numbers(&q->zero_points, &zero_points, reader, in));
     } else {
         int64_t *zero = TARE_NEW(reader->arena, int64_t);
         if (!zero) return TARE_NO_MEMORY;
@@ -84,8 +86,8 @@ static tare_status read_quantized(struct tare_shlo_type *type, struct tare_shlo_
     q->axis = -1;
     TARE_TRY(tare_mlir_varint(&flags, in));
     q->is_signed = flags & 1;
-    TARE_TRY(tare_shlo_next_type(&q->storage, reader, in));
-    TARE_TRY(tare_shlo_next_type(&q->expressed, reader, in));
+    TARE_TRY(shlo_next_type(&q->storage, reader, in));
+    TARE_TRY(shlo_next_type(&q->expressed, reader, in));
     if (per_axis) {
         TARE_TRY(tare_mlir_varint(&axis, in));
         if (axis > INT32_MAX) return tare_mlir_corrupt(in, "a quantized dimension out of range");
@@ -108,7 +110,7 @@ static tare_status read_vhlo_type(struct tare_shlo_type *type, struct tare_shlo_
     switch (type->kind) {
     case TARE_SHLO_COMPLEX:
     case TARE_SHLO_UNRANKED:
-        return tare_shlo_next_type(&type->element, reader, in);
+        return shlo_next_type(&type->element, reader, in);
     case TARE_SHLO_FUNCTION:
         TARE_TRY(tare_shlo_next_types(&type->inputs, reader, in));
         return tare_shlo_next_types(&type->outputs, reader, in);
@@ -166,7 +168,7 @@ static tare_status read_builtin_type(struct tare_shlo_type *type, struct tare_sh
         return read_integer(type, in);
     case TARE_MLIR_TYPE_COMPLEX:
         type->kind = TARE_SHLO_COMPLEX;
-        return tare_shlo_next_type(&type->element, reader, in);
+        return shlo_next_type(&type->element, reader, in);
     case TARE_MLIR_TYPE_FUNCTION:
         type->kind = TARE_SHLO_FUNCTION;
         TARE_TRY(tare_shlo_next_types(&type->inputs, reader, in));
@@ -226,15 +228,18 @@ tare_status tare_shlo_read_type(const struct tare_shlo_type **out, struct tare_s
 
 /* ---- attributes ---- */
 
+/* The attribute with this index. */
+static tare_status read_attr(const struct tare_shlo_attr **out, struct tare_shlo_reader *reader, size_t index);
+
 tare_status tare_shlo_next_attr(const struct tare_shlo_attr **out, struct tare_shlo_reader *reader,
                                 struct tare_mlir_input *in) {
     size_t index;
     TARE_TRY(tare_mlir_index(&index, in, reader->n_attrs, "attribute"));
-    return tare_shlo_read_attr(out, reader, index);
+    return read_attr(out, reader, index);
 }
 
-tare_status tare_shlo_next_text(struct tare_shlo_text *out, struct tare_shlo_reader *reader,
-                                struct tare_mlir_input *in) {
+static tare_status shlo_next_text(struct tare_shlo_text *out, struct tare_shlo_reader *reader,
+                                  struct tare_mlir_input *in) {
     size_t index;
     TARE_TRY(tare_mlir_index(&index, in, reader->n_strings, "string"));
     *out = reader->strings[index];
@@ -277,7 +282,7 @@ static tare_status read_bits(uint64_t *out, struct tare_mlir_input *in, int bits
 
 static tare_status read_number(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
                                struct tare_mlir_input *in) {
-    TARE_TRY(tare_shlo_next_type(&attr->type, reader, in));
+    TARE_TRY(shlo_next_type(&attr->type, reader, in));
     const int bits = tare_shlo_type_bits(attr->type);
     if (tare_shlo_type_is_float(attr->type->kind) != (attr->kind == TARE_SHLO_ATTR_FLOAT))
         return tare_mlir_corrupt(in, "a number of the wrong type");
@@ -302,7 +307,7 @@ static tare_status read_enum(struct tare_shlo_attr *attr, struct tare_mlir_input
 static tare_status read_tensor(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
                                struct tare_mlir_input *in) {
     uint64_t size;
-    TARE_TRY(tare_shlo_next_type(&attr->type, reader, in));
+    TARE_TRY(shlo_next_type(&attr->type, reader, in));
     TARE_TRY(tare_mlir_varint(&size, in));
     TARE_TRY(tare_mlir_bytes(&attr->data, in, size));
     attr->size = (size_t)size;
@@ -314,9 +319,9 @@ static tare_status read_alias(struct tare_shlo_attr *attr, struct tare_shlo_read
     const int64_t *outputs, *operands;
     int64_t operand, *all;
     size_t n_operands;
-    TARE_TRY(tare_shlo_next_numbers(&outputs, &attr->n_first, reader, in));
+    TARE_TRY(shlo_next_numbers(&outputs, &attr->n_first, reader, in));
     TARE_TRY(tare_mlir_signed(&operand, in));
-    TARE_TRY(tare_shlo_next_numbers(&operands, &n_operands, reader, in));
+    TARE_TRY(shlo_next_numbers(&operands, &n_operands, reader, in));
     attr->n_numbers = attr->n_first + n_operands;
     all = TARE_NEW_ARRAY(reader->arena, int64_t, attr->n_numbers + 1);
     if (!all) return TARE_NO_MEMORY;
@@ -327,8 +332,9 @@ static tare_status read_alias(struct tare_shlo_attr *attr, struct tare_shlo_read
     return TARE_OK;
 }
 
-tare_status tare_shlo_read_fixed(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
-                                 struct tare_mlir_input *in, size_t count) {
+/* `count` signed numbers without a stored count, into attr->numbers. */
+static tare_status shlo_read_fixed(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                                   struct tare_mlir_input *in, size_t count) {
     int64_t *numbers = TARE_NEW_ARRAY(reader->arena, int64_t, count);
     if (!numbers) return TARE_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
@@ -368,19 +374,19 @@ static tare_status read_mesh(struct tare_shlo_attr *attr, struct tare_shlo_reade
     attr->n_items = present ? 2 : 1;
     if (!present) return TARE_OK;
     if (index >= reader->n_attrs) return tare_mlir_corrupt(in, "an attribute index out of range");
-    return tare_shlo_read_attr(&attr->items[1], reader, (size_t)index);
+    return read_attr(&attr->items[1], reader, (size_t)index);
 }
 
 static tare_status read_accuracy(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
                                  struct tare_mlir_input *in) {
-    TARE_TRY(tare_shlo_read_fixed(attr, reader, in, 3));
+    TARE_TRY(shlo_read_fixed(attr, reader, in, 3));
     return read_parts(attr, reader, in, 1);
 }
 
 static tare_status read_mesh_axis(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
                                   struct tare_mlir_input *in) {
     TARE_TRY(read_parts(attr, reader, in, 1));
-    return tare_shlo_read_fixed(attr, reader, in, 1);
+    return shlo_read_fixed(attr, reader, in, 1);
 }
 
 static tare_status read_bool(struct tare_shlo_attr *attr, struct tare_mlir_input *in) {
@@ -409,19 +415,19 @@ static tare_status read_vhlo_attr(struct tare_shlo_attr *attr, struct tare_shlo_
     case TARE_SHLO_ATTR_FLOAT:
         return read_number(attr, reader, in);
     case TARE_SHLO_ATTR_STRING:
-        return tare_shlo_next_text(&attr->text, reader, in);
+        return shlo_next_text(&attr->text, reader, in);
     case TARE_SHLO_ATTR_TENSOR:
         return read_tensor(attr, reader, in);
     case TARE_SHLO_ATTR_TYPE:
-        return tare_shlo_next_type(&attr->type, reader, in);
+        return shlo_next_type(&attr->type, reader, in);
     case TARE_SHLO_ATTR_ALIAS:
         return read_alias(attr, reader, in);
     case TARE_SHLO_ATTR_EXTENSIONS:
-        return tare_shlo_next_numbers(&attr->numbers, &attr->n_numbers, reader, in);
+        return shlo_next_numbers(&attr->numbers, &attr->n_numbers, reader, in);
     case TARE_SHLO_ATTR_ACCURACY:
         return read_accuracy(attr, reader, in);
     case TARE_SHLO_ATTR_SUB_AXIS:
-        return tare_shlo_read_fixed(attr, reader, in, 2);
+        return shlo_read_fixed(attr, reader, in, 2);
     case TARE_SHLO_ATTR_AXIS_REF:
         return read_axis_ref(attr, reader, in);
     case TARE_SHLO_ATTR_MESH_AXES:
@@ -447,8 +453,8 @@ static tare_status read_symbol(struct tare_shlo_attr *attr, struct tare_shlo_rea
 static tare_status read_typed_string(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
                                      struct tare_mlir_input *in) {
     attr->kind = TARE_SHLO_ATTR_STRING;
-    TARE_TRY(tare_shlo_next_text(&attr->text, reader, in));
-    return tare_shlo_next_type(&attr->type, reader, in);
+    TARE_TRY(shlo_next_text(&attr->text, reader, in));
+    return shlo_next_type(&attr->type, reader, in);
 }
 
 /* Kinds that no module attribute has (locations among them) stay opaque. */
@@ -466,14 +472,14 @@ static tare_status read_builtin_attr(struct tare_shlo_attr *attr, struct tare_sh
         return read_items(attr, reader, in, 2);
     case TARE_MLIR_ATTR_STRING:
         attr->kind = TARE_SHLO_ATTR_STRING;
-        return tare_shlo_next_text(&attr->text, reader, in);
+        return shlo_next_text(&attr->text, reader, in);
     case TARE_MLIR_ATTR_STRING_TYPED:
         return read_typed_string(attr, reader, in);
     case TARE_MLIR_ATTR_SYMBOL:
         return read_symbol(attr, reader, in);
     case TARE_MLIR_ATTR_TYPE:
         attr->kind = TARE_SHLO_ATTR_TYPE;
-        return tare_shlo_next_type(&attr->type, reader, in);
+        return shlo_next_type(&attr->type, reader, in);
     case TARE_MLIR_ATTR_UNIT:
         attr->kind = TARE_SHLO_ATTR_UNIT;
         return TARE_OK;
@@ -507,8 +513,7 @@ static const char *name_of_location(struct tare_shlo_reader *reader, uint64_t in
     if (tare_mlir_varint(&code, &in) != TARE_OK || tare_mlir_varint(&inner, &in) != TARE_OK) return NULL;
     if (code == TARE_MLIR_ATTR_CALL_SITE) return name_of_location(reader, inner, depth + 1);
     if (code != TARE_MLIR_ATTR_NAMED_LOCATION || inner >= reader->n_attrs) return NULL;
-    if (tare_shlo_read_attr(&name, reader, (size_t)inner) != TARE_OK || name->kind != TARE_SHLO_ATTR_STRING)
-        return NULL;
+    if (read_attr(&name, reader, (size_t)inner) != TARE_OK || name->kind != TARE_SHLO_ATTR_STRING) return NULL;
     return tare_arena_strndup(reader->arena, name->text.data, name->text.size);
 }
 
@@ -536,7 +541,7 @@ static tare_status decode_attr(struct tare_shlo_attr *attr, struct tare_shlo_rea
     return tare_mlir_at_end(&in, "attribute");
 }
 
-tare_status tare_shlo_read_attr(const struct tare_shlo_attr **out, struct tare_shlo_reader *reader, size_t index) {
+static tare_status read_attr(const struct tare_shlo_attr **out, struct tare_shlo_reader *reader, size_t index) {
     struct tare_mlir_entry *entry = &reader->attr_entries[index];
     struct tare_shlo_attr *attr;
     if (!reader->attrs[index]) {

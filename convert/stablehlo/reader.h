@@ -38,26 +38,15 @@ enum { TARE_SHLO_MAX_DEPTH = 200 };
 
 /* read_values.c: the type with this index. */
 tare_status tare_shlo_read_type(const struct tare_shlo_type **out, struct tare_shlo_reader *reader, size_t index);
-/* The next index of `in` and its type. */
-tare_status tare_shlo_next_type(const struct tare_shlo_type **out, struct tare_shlo_reader *reader,
-                                struct tare_mlir_input *in);
+/* The types of the next indices of `in`, as many as it says. */
 tare_status tare_shlo_next_types(struct tare_shlo_type_list *out, struct tare_shlo_reader *reader,
                                  struct tare_mlir_input *in);
-/* A count and that many signed integers. */
-tare_status tare_shlo_next_numbers(const int64_t **out, size_t *count, struct tare_shlo_reader *reader,
-                                   struct tare_mlir_input *in);
-/* The attribute with this index. */
-tare_status tare_shlo_read_attr(const struct tare_shlo_attr **out, struct tare_shlo_reader *reader, size_t index);
+/* The attribute with the next index of `in`. */
 tare_status tare_shlo_next_attr(const struct tare_shlo_attr **out, struct tare_shlo_reader *reader,
                                 struct tare_mlir_input *in);
 /* The name in the location with this index, in the arena: what JAX calls the op, "jit(f)/Dense_0/dot_general"; NULL: it
  * has none, or is not understood. */
 const char *tare_shlo_location_name(struct tare_shlo_reader *reader, uint64_t index);
-tare_status tare_shlo_next_text(struct tare_shlo_text *out, struct tare_shlo_reader *reader,
-                                struct tare_mlir_input *in);
-/* `count` signed numbers without a stored count, into attr->numbers. */
-tare_status tare_shlo_read_fixed(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
-                                 struct tare_mlir_input *in, size_t count);
 /* read_ops.c: section 4 into module->root. */
 tare_status tare_shlo_read_ops(struct tare_shlo_reader *reader, struct tare_mlir_input in);
 

@@ -153,7 +153,8 @@ static void put_marker(struct tare_strbuf *out, int series, bool ring) {
                        series % TARE_PAGE_SERIES, ring ? "<circle r=\"7\"/>" : "", shapes[series % TARE_PAGE_SERIES]);
 }
 
-void tare_page_swatch(struct tare_strbuf *out, int series) {
+/* The marker of a series in its colour, for legends. */
+static void page_swatch(struct tare_strbuf *out, int series) {
     put_marker(out, series, false);
 }
 
@@ -183,7 +184,7 @@ void tare_page_legend_item(struct tare_strbuf *out, int series, const char *form
     tare_format_va(text, sizeof text, format, args);
     va_end(args);
     tare_strbuf_puts(out, "<span class=\"item\">");
-    tare_page_swatch(out, series);
+    page_swatch(out, series);
     tare_page_text(out, text);
     tare_strbuf_puts(out, "</span> ");
 }
@@ -192,7 +193,8 @@ void tare_page_legend_end(struct tare_strbuf *out) {
     tare_strbuf_puts(out, "</p>\n");
 }
 
-void tare_page_line_swatch(struct tare_strbuf *out, int series) {
+/* A short piece of the series' line with its dash. */
+static void page_line_swatch(struct tare_strbuf *out, int series) {
     tare_strbuf_printf(out,
                        "<svg class=\"stroke c%d\" viewBox=\"0 0 30 8\" aria-hidden=\"true\"><path class=\"line c%d\" "
                        "d=\"M0 4H30\"/></svg>",
@@ -393,14 +395,14 @@ void tare_page_table_picture_cell(struct tare_page_table *table, const char *bas
 
 void tare_page_table_series_cell(struct tare_page_table *table, int series, const char *format, ...) {
     begin_cell(table);
-    tare_page_swatch(table->out, series);
+    page_swatch(table->out, series);
     PRINT_ESCAPED(table->out, tare_page_text, format);
     end_cell(table);
 }
 
 void tare_page_table_line_cell(struct tare_page_table *table, int series, const char *format, ...) {
     begin_cell(table);
-    tare_page_line_swatch(table->out, series);
+    page_line_swatch(table->out, series);
     PRINT_ESCAPED(table->out, tare_page_text, format);
     end_cell(table);
 }

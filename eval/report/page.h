@@ -40,10 +40,6 @@ void tare_page_note(struct tare_strbuf *out, const char *kind, const char *forma
 void tare_page_command(struct tare_strbuf *out, const char *words, const char *command);
 /* The names of the two compared things, labelled "first" and "second". */
 void tare_page_sides(struct tare_strbuf *out, const char *first, const char *second);
-/* The marker of a series in its colour, for legends. */
-void tare_page_swatch(struct tare_strbuf *out, int series);
-/* A short piece of the series' line with its dash. */
-void tare_page_line_swatch(struct tare_strbuf *out, int series);
 /* A card that shows its title alone until it is opened, as it is with `open`; `id` as by tare_page_id. */
 void tare_page_folded_begin(struct tare_strbuf *out, const char *id, const char *title, bool open);
 void tare_page_folded_end(struct tare_strbuf *out);

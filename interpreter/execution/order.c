@@ -78,7 +78,8 @@ static void need(struct walk *walk, struct tare_node *root) {
     }
 }
 
-bool tare_plan_is_root(const struct tare_node *node) {
+/* True for nodes of a function body that run even if no result depends on them: those with side effects. */
+static bool plan_is_root(const struct tare_node *node) {
     static const char *const silent[] = { "ReadVariableOp", "VarHandleOp",   "VarIsInitializedOp",
                                           "Placeholder",    "VariableShape", "ResourceGather" };
     const struct tare_graph *callee = node->def ? NULL : tare_model_find_function(node->graph->model, node->op);
@@ -98,7 +99,7 @@ static void need_roots(struct walk *walk) {
         for (size_t i = 0; i < graph->n_control_returns; i++)
             need(walk, graph->control_returns[i].node);
         for (size_t i = 0; i < graph->n_nodes; i++)
-            if (tare_plan_is_root(graph->nodes[i])) need(walk, graph->nodes[i]);
+            if (plan_is_root(graph->nodes[i])) need(walk, graph->nodes[i]);
     }
     for (size_t i = 0; i < request->n_fetches; i++)
         if (!is_fed(walk, request->fetches[i])) need(walk, request->fetches[i].node);
@@ -187,7 +188,7 @@ tare_status tare_plan_hoist_parameters(bool *parameter, struct tare_node **order
     size_t at = 0;
     if (!known || !sorted) return TARE_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
-        if (tare_plan_is_root(order[i])) return TARE_OK; /* it may change a variable */
+        if (plan_is_root(order[i])) return TARE_OK; /* it may change a variable */
     for (size_t i = 0; i < count; i++) {
         const struct tare_node *operand = parameter_of(order[i], known);
         known[order[i]->position] = is_of_variables(order[i], known);

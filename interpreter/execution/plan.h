@@ -261,8 +261,6 @@ tare_status tare_plan_hoist_parameters(bool *parameter, struct tare_node **order
  * ops' epilogues can use their results as addends. */
 tare_status tare_plan_join_epilogues(struct tare_node **order, size_t count, const bool *constant,
                                      const bool *parameter, size_t n_nodes);
-/* True for nodes of a function body that run even if no result depends on them: those with side effects. */
-bool tare_plan_is_root(const struct tare_node *node);
 
 /* Builds a plan in the session's arena. Errors name the node. */
 tare_status tare_plan_new(struct tare_plan **out, struct tare_session *session,

@@ -27,14 +27,6 @@ tare_status tare_infer_want_rank(const struct tare_infer *infer, size_t i, int r
     return TARE_FAIL(TARE_SHAPE, "input %zu has rank %d (expected %d)", i, shape->rank, rank);
 }
 
-tare_status tare_infer_axis(int *out, int64_t axis, int rank) {
-    if (axis < -(int64_t)rank || axis >= rank)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "axis %lld is out of range (expected %d to %d)", (long long)axis, -rank,
-                         rank - 1);
-    *out = (int)(axis < 0 ? axis + rank : axis);
-    return TARE_OK;
-}
-
 static struct tare_shape unknown_dims(int rank) {
     struct tare_shape shape = { .rank = rank };
     for (int i = 0; i < rank; i++)
@@ -61,31 +53,4 @@ tare_status tare_infer_shape_input(struct tare_shape *out, const struct tare_inf
     for (int64_t k = 0; k < value->elements; k++)
         dims[k] = tare_tensor_get_i64(value, k);
     return tare_shape_from_dims(out, (int)value->elements, dims);
-}
-
-tare_status tare_infer_reduced(struct tare_shape *out, const struct tare_shape *shape, const struct tare_infer *infer,
-                               size_t i, bool keep_dims) {
-    const struct tare_tensor *axes = infer->input_values[i];
-    bool gone[TARE_MAX_RANK] = { false };
-    *out = tare_shape_unknown();
-    if (shape->rank < 0) return TARE_OK;
-    if (!axes) {
-        const struct tare_shape *vector = &infer->inputs[i];
-        if (keep_dims) *out = unknown_dims(shape->rank);
-        if (!keep_dims && vector->rank == 1 && vector->dims[0] == 0) *out = *shape;
-        return TARE_OK;
-    }
-    for (int64_t k = 0; k < axes->elements; k++) {
-        int axis = 0;
-        TARE_TRY(tare_infer_axis(&axis, tare_tensor_get_i64(axes, k), shape->rank));
-        gone[axis] = true;
-    }
-    out->rank = 0;
-    for (int d = 0; d < shape->rank; d++) {
-        if (!gone[d])
-            out->dims[out->rank++] = shape->dims[d];
-        else if (keep_dims)
-            out->dims[out->rank++] = 1;
-    }
-    return TARE_OK;
 }

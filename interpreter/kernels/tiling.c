@@ -443,7 +443,3 @@ void tare_tiling_run_at(enum tare_cpu_level level, const struct tare_tiling *til
     for (int part = 0; part < tiling->parts; part++)
         run_part(level, tiling, output, input, scratch, part);
 }
-
-void tare_tiling_run(const struct tare_tiling *tiling, void *output, const void *input, float *scratch) {
-    tare_tiling_run_at(tare_cpu_level(), tiling, output, input, scratch);
-}

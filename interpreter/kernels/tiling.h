@@ -60,9 +60,7 @@ void tare_tiling_needed(const struct tare_conv *conv, int64_t from, int64_t to, 
 size_t tare_tiling_scratch(const struct tare_tiling *tiling);
 /* Runs one part of a planned tiling, with scratch of its own. */
 void tare_tiling_run_part(const struct tare_tiling *tiling, void *output, const void *input, float *scratch, int part);
-/* Runs all parts of a planned tiling; `scratch` should be aligned to 64 bytes. */
-void tare_tiling_run(const struct tare_tiling *tiling, void *output, const void *input, float *scratch);
-/* As tare_tiling_run at a level, for tests and benchmarks. */
+/* Runs all parts at a level, for tests and benchmarks; `scratch` should be aligned to 64 bytes. */
 void tare_tiling_run_at(enum tare_cpu_level level, const struct tare_tiling *tiling, void *output, const void *input,
                         float *scratch);
 

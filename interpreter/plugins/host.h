@@ -80,10 +80,6 @@ struct tare_op_context {
     struct tare_plugin_assignment *assignments;
     struct tare_plugin_read *reads;
 };
-
-/* Parses "T: float, Tidx: int64" for an op with this definition. */
-tare_status tare_plugin_kernel_parse(struct tare_plugin_kernel *kernel, struct tare_arena *arena,
-                                     const struct tare_op_def *def, const char *text);
 /* Validates the registration and sets `*out` to its row, which the entry owns. */
 tare_status tare_plugin_finish(struct tare_op_entry *op, struct tare_opspec_memory *memory, struct tare_op_def **out);
 /* The row's functions. */

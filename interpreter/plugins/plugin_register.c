@@ -170,8 +170,9 @@ static tare_status read_type(struct reader *reader, struct tare_plugin_type *typ
     return check_allowed(reader, word, attr, type->dtype);
 }
 
-tare_status tare_plugin_kernel_parse(struct tare_plugin_kernel *kernel, struct tare_arena *arena,
-                                     const struct tare_op_def *def, const char *text) {
+/* Parses "T: float, Tidx: int64" for an op with this definition. */
+static tare_status parse_kernel(struct tare_plugin_kernel *kernel, struct tare_arena *arena,
+                                const struct tare_op_def *def, const char *text) {
     struct reader reader = { .text = text, .at = text, .def = def };
     skip(&reader);
     while (*reader.at) {
@@ -202,7 +203,7 @@ static tare_status read_kernels(struct tare_op_entry *op, const struct tare_op_d
         struct tare_plugin_kernel *kernel = &op->kernels[i];
         if (!kernel->run)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "kernel \"%s\" of Op %s has no function", kernel->text, def->name);
-        TARE_TRY(tare_plugin_kernel_parse(kernel, op->library->arena, def, kernel->text));
+        TARE_TRY(parse_kernel(kernel, op->library->arena, def, kernel->text));
         for (size_t k = 0; k < i; k++)
             if (overlap(kernel, &op->kernels[k]))
                 return TARE_FAIL(TARE_INVALID_ARGUMENT,

@@ -50,6 +50,16 @@ git -C "$work/order" init -q && git -C "$work/order" add .
 python3 "$TARE_SOURCE_DIR/scripts/check-order.py" "$work/order" >"$work/found" && fail "an open order of evaluation is accepted"
 echo 'quant/a.c:14: calls: the order of its arguments is open (one, two)' | diff - "$work/found" || fail "the line of an open order differs"
 
+# What no other file uses is not declared in a header.
+python3 "$TARE_SOURCE_DIR/scripts/check-declarations.py" "$TARE_SOURCE_DIR" >"$work/found" || fail "unused declarations: $(cat "$work/found")"
+mkdir -p "$work/declared/low"
+printf '%s\n' 'int used(int a);' 'const char *alone(int a);' 'int by_macro(int a);' '#define MACRO(a) by_macro(a)' >"$work/declared/low/a.h"
+printf '%s\n' 'int used(int a) { return a; }' 'const char *alone(int a) { return a ? "a" : "b"; }' >"$work/declared/low/a.c"
+echo 'int main(void) { return used(0); }' >"$work/declared/low/b.c"
+git -C "$work/declared" init -q && git -C "$work/declared" add .
+python3 "$TARE_SOURCE_DIR/scripts/check-declarations.py" "$work/declared" >"$work/found" && fail "an unused declaration is accepted"
+echo 'low/a.h: no other file uses alone' | diff - "$work/found" || fail "the line of an unused declaration differs"
+
 crowded=$(git -C "$TARE_SOURCE_DIR" ls-files '*.c' '*.h' | grep -v '^tests/' | sed 's|/[^/]*$||' | sort | uniq -c | awk '$1 > 60')
 [ -z "$crowded" ] || fail "more than 60 files in a folder: $crowded"
 

@@ -46,7 +46,8 @@ static struct tare_shlo_type *new_type(struct tare_build *build, enum tare_shlo_
     return type;
 }
 
-const struct tare_shlo_type *tare_build_element(struct tare_build *build, int dtype) {
+/* The element type of a dtype; fails for one that StableHLO does not have (strings, resources, variants). */
+static const struct tare_shlo_type *element_type(struct tare_build *build, int dtype) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].dtype == dtype) return new_type(build, kinds[i].kind);
     if (dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128) {
@@ -73,7 +74,7 @@ const struct tare_shlo_type *tare_build_type(struct tare_build *build, int dtype
         dims[i] = shape->dims[i];
     type->dims = dims;
     type->rank = (size_t)shape->rank;
-    type->element = tare_build_element(build, dtype);
+    type->element = element_type(build, dtype);
     return type->element ? type : NULL;
 }
 
@@ -103,7 +104,7 @@ static struct tare_shlo_attr *new_attr(struct tare_build *build, enum tare_shlo_
 static tare_build_attr integer(struct tare_build *build, int dtype, int64_t value) {
     struct tare_shlo_attr *attr = new_attr(build, TARE_SHLO_ATTR_INTEGER);
     if (!attr) return NULL;
-    attr->type = tare_build_element(build, dtype);
+    attr->type = element_type(build, dtype);
     attr->bits = (uint64_t)value;
     return attr->type ? attr : NULL;
 }

@@ -32,8 +32,6 @@ tare_build_value tare_build_fail(struct tare_build *build, tare_status status);
 
 /* ---- types ---- */
 
-/* The element type of a dtype; fails for one that StableHLO does not have (strings, resources, variants). */
-const struct tare_shlo_type *tare_build_element(struct tare_build *build, int dtype);
 /* The tensor type of a shape, which is known. */
 const struct tare_shlo_type *tare_build_type(struct tare_build *build, int dtype, const struct tare_shape *shape);
 /* Of a value: its dtype and shape. */

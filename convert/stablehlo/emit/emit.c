@@ -14,7 +14,8 @@
 /* Functions in functions that are followed; larger constants than these elements are not computed here. */
 enum { MOST_DEPTH = 100, MOST_FOLDED = 1 << 24, LEAST_WEIGHT = 1024 };
 
-const struct tare_emit_row *tare_emit_find(const char *op) {
+/* The row of an op; NULL: StableHLO has no form of it. */
+static const struct tare_emit_row *emit_find(const char *op) {
     static const struct tare_emit_row *const tables[] = { tare_emit_elementwise, tare_emit_shapes,   tare_emit_indexing,
                                                           tare_emit_reductions,  tare_emit_products, tare_emit_windows,
                                                           tare_emit_control,     tare_emit_xla,      tare_emit_algebra,
@@ -241,7 +242,7 @@ static tare_status mark_needed(bool *needed, struct tare_emit *emit, const struc
 }
 
 static tare_status emit_node(struct tare_emit *emit, const struct tare_node *node) {
-    const struct tare_emit_row *row = tare_emit_find(node->op);
+    const struct tare_emit_row *row = emit_find(node->op);
     if (is_constant(emit, node) || emit->graph->values[node->position][0].value)
         return TARE_OK; /* or an argument of main */
     if (!row) return TARE_FAIL(TARE_UNSUPPORTED, "the op has no StableHLO form");
@@ -261,8 +262,7 @@ static tare_status check_ops(const struct tare_emit *emit, const bool *needed) {
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
         size_t nodes = 0, before = 0;
-        if (!needed[i] || is_constant(emit, node) || tare_node_is(node, "Placeholder") || tare_emit_find(node->op))
-            continue;
+        if (!needed[i] || is_constant(emit, node) || tare_node_is(node, "Placeholder") || emit_find(node->op)) continue;
         for (size_t k = 0; k < graph->n_nodes; k++) {
             if (!needed[k] || strcmp(graph->nodes[k]->op, node->op) != 0) continue;
             nodes++;

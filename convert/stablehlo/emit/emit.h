@@ -41,8 +41,6 @@ struct tare_emit_row {
     tare_status (*emit)(struct tare_emit *emit, const struct tare_node *node, const void *arg);
     const void *arg;
 };
-/* The row of an op; NULL: StableHLO has no form of it. */
-const struct tare_emit_row *tare_emit_find(const char *op);
 
 /* The tables; each ends with a row without op. */
 extern const struct tare_emit_row tare_emit_elementwise[], tare_emit_shapes[], tare_emit_indexing[],

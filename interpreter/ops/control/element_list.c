@@ -81,8 +81,10 @@ tare_status tare_list_set(struct tare_list *list, size_t i, const struct tare_te
     return TARE_OK;
 }
 
-tare_status tare_list_element_shape(struct tare_shape *out, const struct tare_list *list,
-                                    const struct tare_shape *shape) {
+/* Merges all that is known of the element shape: the list's shape, `shape`, and the shapes of all items that are
+ * set. */
+static tare_status list_element_shape(struct tare_shape *out, const struct tare_list *list,
+                                      const struct tare_shape *shape) {
     TARE_TRY(tare_shape_merge(out, &list->shape, shape));
     for (size_t i = 0; i < list->count && !tare_shape_is_known(out); i++)
         if (list->items[i].dtype) TARE_TRY(tare_shape_merge(out, out, &list->items[i].shape));
@@ -105,7 +107,7 @@ tare_status tare_list_get(struct tare_tensor *out, const struct tare_list *list,
                           const struct tare_shape *shape, struct tare_buffer_pool *pool) {
     struct tare_shape merged;
     if (!list->items[i].dtype) {
-        TARE_TRY(tare_list_element_shape(&merged, list, shape));
+        TARE_TRY(list_element_shape(&merged, list, shape));
         return make_zeros(out, list->dtype, &merged, pool);
     }
     TARE_TRY(tare_shape_merge(&merged, &list->items[i].shape, shape));
@@ -119,7 +121,7 @@ tare_status tare_list_stack(struct tare_kernel *kernel, size_t k, const struct t
     struct tare_shape element, stacked = { .rank = 1, .dims = { (int64_t)n } };
     char text[TARE_SHAPE_TEXT_SIZE];
     int64_t size;
-    TARE_TRY(tare_list_element_shape(&element, list, shape));
+    TARE_TRY(list_element_shape(&element, list, shape));
     if (!tare_shape_is_known(&element))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Tried to stack elements of a list with non-fully-defined element_shape: %s",

@@ -26,10 +26,6 @@ tare_status tare_list_resize(struct tare_list *list, int64_t count);
 tare_status tare_list_copy(struct tare_list **out, const struct tare_list *list);
 /* Replaces item i (in range) with a shared reference to `value`, whose dtype and shape must match the list. */
 tare_status tare_list_set(struct tare_list *list, size_t i, const struct tare_tensor *value);
-/* Merges all that is known of the element shape: the list's shape, `shape`, and the shapes of all items that are
- * set. */
-tare_status tare_list_element_shape(struct tare_shape *out, const struct tare_list *list,
-                                    const struct tare_shape *shape);
 /* Returns item i, or zeros of `shape` (which must be fully known then) if it is unset. */
 tare_status tare_list_get(struct tare_tensor *out, const struct tare_list *list, size_t i,
                           const struct tare_shape *shape, struct tare_buffer_pool *pool);

@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-void tare_philox_block(uint32_t out[4], const struct tare_philox *philox) {
+/* Computes the four words at the generator's counter without advancing it. */
+static void philox_block(uint32_t out[4], const struct tare_philox *philox) {
     uint32_t a = philox->counter[0], b = philox->counter[1], c = philox->counter[2], d = philox->counter[3];
     uint32_t key0 = philox->key[0], key1 = philox->key[1];
     for (int round = 0; round < 10; round++) {
@@ -37,13 +38,13 @@ struct tare_philox tare_philox_from_seeds(uint64_t seed, uint64_t seed2) {
     static const uint64_t mixing_key = 0x02461e293ec8f720u;
     struct tare_philox mixer = tare_philox_from(mixing_key, seed, seed2);
     uint32_t mix[4];
-    tare_philox_block(mix, &mixer);
+    philox_block(mix, &mixer);
     return tare_philox_from(mix[0] | (uint64_t)mix[1] << 32, 0, mix[2] | (uint64_t)mix[3] << 32);
 }
 
 uint32_t tare_philox_next(struct tare_philox *philox) {
     if (philox->used == 4) {
-        tare_philox_block(philox->words, philox);
+        philox_block(philox->words, philox);
         philox->used = 0;
         for (int i = 0; i < 4 && ++philox->counter[i] == 0; i++) {
         }

@@ -12,8 +12,6 @@ struct tare_philox {
     int used;            /* number of words consumed; 4 at the start */
 };
 
-/* Computes the four words at the generator's counter without advancing it. */
-void tare_philox_block(uint32_t out[4], const struct tare_philox *philox);
 struct tare_philox tare_philox_from(uint64_t key, uint64_t counter_low, uint64_t counter_high);
 /* The generator of a stateless op's two seeds, which are scrambled so that any seeds are valid. */
 struct tare_philox tare_philox_from_seeds(uint64_t seed, uint64_t seed2);

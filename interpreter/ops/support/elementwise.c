@@ -95,7 +95,8 @@ tare_status tare_elementwise_run1(struct tare_kernel *kernel, tare_loop1 loop, i
     return TARE_OK;
 }
 
-tare_status tare_elementwise_output(struct tare_kernel *kernel, const struct tare_broadcast *plan, int dtype) {
+/* Output 0 for a plan: input 0's memory where allowed and large enough, else a new tensor. */
+static tare_status elementwise_output(struct tare_kernel *kernel, const struct tare_broadcast *plan, int dtype) {
     const struct tare_tensor *first = &kernel->inputs[0];
     if (dtype == first->dtype && tare_shape_equal(&plan->shape, &first->shape))
         return tare_kernel_output_like0(kernel, 0);
@@ -107,7 +108,7 @@ tare_status tare_elementwise_run2(struct tare_kernel *kernel, tare_loop2 loop, i
     struct tare_broadcast_walk walk = { { 0 }, { 0 } };
     if (!loop) return no_loop(kernel);
     TARE_TRY(tare_broadcast_plan(&plan, kernel->inputs, 2));
-    TARE_TRY(tare_elementwise_output(kernel, &plan, dtype));
+    TARE_TRY(elementwise_output(kernel, &plan, dtype));
     if (kernel->outputs[0].elements == 0) return TARE_OK;
     char *to = kernel->outputs[0].data;
     const char *a = kernel->inputs[0].data, *b = kernel->inputs[1].data;

@@ -33,7 +33,5 @@ void tare_broadcast_next(struct tare_broadcast_walk *walk, const struct tare_bro
 tare_status tare_elementwise_run1(struct tare_kernel *kernel, tare_loop1 loop, int dtype);
 /* Output 0 of `dtype` from inputs 0 and 1, broadcast. */
 tare_status tare_elementwise_run2(struct tare_kernel *kernel, tare_loop2 loop, int dtype);
-/* Output 0 for a plan: input 0's memory where allowed and large enough, else a new tensor. */
-tare_status tare_elementwise_output(struct tare_kernel *kernel, const struct tare_broadcast *plan, int dtype);
 
 #endif

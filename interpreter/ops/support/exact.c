@@ -44,7 +44,8 @@ static void *scratch_array(struct tare_arena *scratch, int64_t count, size_t siz
         to[i] = (int32_t)((const type *)values)[i];                                                                    \
     break
 
-int32_t *tare_exact_widen(struct tare_arena *scratch, const void *values, int dtype, int64_t count) {
+/* `count` elements widened to int32 (unsigned 32-bit ones keep their bits), in scratch. NULL: no memory. */
+static int32_t *exact_widen(struct tare_arena *scratch, const void *values, int dtype, int64_t count) {
     int32_t *to = scratch_array(scratch, count, sizeof *to);
     if (!to) return NULL;
     switch (dtype) {
@@ -87,7 +88,7 @@ static tare_status left_operand(const void **out, bool *fits, const struct tare_
     }
     const int32_t *wide = operands->lhs;
     if (tare_dtype_size(operands->lhs_dtype) < 4)
-        wide = tare_exact_widen(operands->scratch, operands->lhs, operands->lhs_dtype, count);
+        wide = exact_widen(operands->scratch, operands->lhs, operands->lhs_dtype, count);
     if (!wide) return TARE_NO_MEMORY;
     *fits = operands->lhs_dtype != TARE_DT_UINT32 && tare_igemm_narrow(narrow, wide, count);
     return TARE_OK;
@@ -186,7 +187,7 @@ static tare_status packed_filter(void **out, const struct tare_exact *operands, 
     const int32_t *wide = NULL;
     if (!bytes) {
         const int64_t count = tare_conv_patch(conv) * conv->out_channels;
-        wide = tare_exact_widen(operands->scratch, operands->rhs, operands->rhs_dtype, count);
+        wide = exact_widen(operands->scratch, operands->rhs, operands->rhs_dtype, count);
         if (!wide) return TARE_NO_MEMORY;
     }
     void *packed = room_for_packed(operands, choice->key, tare_conv_int_packed_bytes(choice->form, conv));
@@ -207,9 +208,9 @@ static tare_status packed_filter(void **out, const struct tare_exact *operands, 
 
 static tare_status plain_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv) {
     const int64_t in = conv->batch * conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
-    const int32_t *lhs = tare_exact_widen(operands->scratch, operands->lhs, operands->lhs_dtype, in);
-    const int32_t *rhs = tare_exact_widen(operands->scratch, operands->rhs, operands->rhs_dtype,
-                                          tare_conv_patch(conv) * conv->out_channels);
+    const int32_t *lhs = exact_widen(operands->scratch, operands->lhs, operands->lhs_dtype, in);
+    const int32_t *rhs =
+        exact_widen(operands->scratch, operands->rhs, operands->rhs_dtype, tare_conv_patch(conv) * conv->out_channels);
     if (!lhs || !rhs) return TARE_NO_MEMORY;
     tare_conv_plain_i32(output, conv, lhs, rhs);
     return TARE_OK;

@@ -44,7 +44,5 @@ tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, 
  * a product. */
 int64_t tare_exact_key(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype);
 int64_t tare_exact_product_key(int lhs_dtype, int rhs_dtype);
-/* `count` elements widened to int32 (unsigned 32-bit ones keep their bits), in scratch. NULL: no memory. */
-int32_t *tare_exact_widen(struct tare_arena *scratch, const void *values, int dtype, int64_t count);
 
 #endif

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *tare_index_text(char text[TARE_INDEX_TEXT_SIZE], const struct tare_shape *shape, int64_t i) {
+/* "[0,2]" for element i of a tensor of that shape, "" for a scalar's. */
+static const char *index_text(char text[TARE_INDEX_TEXT_SIZE], const struct tare_shape *shape, int64_t i) {
     int64_t strides[TARE_MAX_RANK];
     size_t used = 0;
     tare_move_strides(strides, shape);
@@ -22,7 +23,7 @@ tare_status tare_index_fault(const char *what, const struct tare_tensor *indices
                              int64_t limit) {
     char text[TARE_INDEX_TEXT_SIZE];
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s%s = %lld is not in [0, %lld)", what,
-                     tare_index_text(text, &indices->shape, i), (long long)index, (long long)limit);
+                     index_text(text, &indices->shape, i), (long long)index, (long long)limit);
 }
 
 void tare_tuples_make(struct tare_tuples *tuples, const struct tare_tensor *indices, const struct tare_shape *shape) {
@@ -52,8 +53,8 @@ tare_status tare_tuples_fault(const struct tare_tuples *tuples, int64_t k, const
     for (int d = 0; d < tuples->depth && used < sizeof tuple; d++)
         used += (size_t)snprintf(tuple + used, sizeof tuple - used, "%s%lld", d ? ", " : "",
                                  (long long)tare_index_at(tuples->indices, k * tuples->depth + d));
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "indices%s = [%s] does not index into %s %s",
-                     tare_index_text(where, &outer, k), tuple, into, tare_shape_text(shape, &tuples->shape));
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "indices%s = [%s] does not index into %s %s", index_text(where, &outer, k),
+                     tuple, into, tare_shape_text(shape, &tuples->shape));
 }
 
 bool tare_index_ignores_bad(const struct tare_node *node) {

@@ -12,8 +12,6 @@ static inline int64_t tare_index_at(const struct tare_tensor *tensor, int64_t i)
 }
 
 enum { TARE_INDEX_TEXT_SIZE = 256 };
-/* "[0,2]" for element i of a tensor of that shape, "" for a scalar's. */
-const char *tare_index_text(char text[TARE_INDEX_TEXT_SIZE], const struct tare_shape *shape, int64_t i);
 /* "indices[0,2] = 5 is not in [0, 3)" */
 tare_status tare_index_fault(const char *what, const struct tare_tensor *indices, int64_t i, int64_t index,
                              int64_t limit);

@@ -20,7 +20,8 @@ double tare_split_least_work(struct tare_pool *pool) {
     return (double)work;
 }
 
-int tare_split_parts(struct tare_pool *pool, double work) {
+/* Threads of the pool that are worth using for so many multiply-adds, at least 1. */
+static int split_parts(struct tare_pool *pool, double work) {
     const int parts = tare_pool_size(pool);
     if (parts == 1) return 1;
     const double least = tare_split_least_work(pool);
@@ -29,7 +30,7 @@ int tare_split_parts(struct tare_pool *pool, double work) {
 }
 
 int tare_split_count(struct tare_pool *pool, double work, int64_t units) {
-    const int parts = tare_split_parts(pool, work);
+    const int parts = split_parts(pool, work);
     return parts <= units ? parts : units < 1 ? 1 : (int)units;
 }
 

@@ -23,8 +23,6 @@ struct tare_split_product {
 /* Multiply-adds of a part below which another thread costs more than it saves, from the measured cost of a run of the
  * pool. */
 double tare_split_least_work(struct tare_pool *pool);
-/* Threads of the pool that are worth using for so many multiply-adds, at least 1. */
-int tare_split_parts(struct tare_pool *pool, double work);
 /* The parts worth making of `units` units of equal work, at least 1; `work` is that of all. */
 int tare_split_count(struct tare_pool *pool, double work, int64_t units);
 /* Part `part` of `parts` of `units` units: [*first, *end). */

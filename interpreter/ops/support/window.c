@@ -178,8 +178,9 @@ static void transpose(void *to, const void *from, int64_t batch, int64_t rows, i
         tare_transpose((char *)to + i * size, (const char *)from + i * size, element_size, rows, columns);
 }
 
-void tare_layout_to_last(void *to, const void *from, int64_t batch, int64_t channels, int64_t pixels,
-                         size_t element_size) {
+/* Moves the channels to the end ([batch, channels, pixels] to [batch, pixels, channels]), and back. */
+static void layout_to_last(void *to, const void *from, int64_t batch, int64_t channels, int64_t pixels,
+                           size_t element_size) {
     transpose(to, from, batch, channels, pixels, element_size);
 }
 void tare_layout_to_first(void *to, const void *from, int64_t batch, int64_t channels, int64_t pixels,
@@ -192,6 +193,6 @@ const void *tare_window_input(struct tare_kernel *kernel, const struct tare_wind
     if (!window->channels_first) return data;
     const int64_t pixels = layout->spatial[0] * layout->spatial[1] * layout->spatial[2];
     void *copy = tare_arena_alloc(kernel->scratch, (size_t)(layout->batch * layout->channels * pixels) * element_size);
-    if (copy) tare_layout_to_last(copy, data, layout->batch, layout->channels, pixels, element_size);
+    if (copy) layout_to_last(copy, data, layout->batch, layout->channels, pixels, element_size);
     return copy;
 }

@@ -45,8 +45,6 @@ tare_status tare_layout_of(struct tare_layout *layout, const struct tare_shape *
 struct tare_shape tare_layout_shape(const struct tare_layout *layout, const struct tare_window *window);
 
 /* Moves the channels to the end ([batch, channels, pixels] to [batch, pixels, channels]), and back. */
-void tare_layout_to_last(void *to, const void *from, int64_t batch, int64_t channels, int64_t pixels,
-                         size_t element_size);
 void tare_layout_to_first(void *to, const void *from, int64_t batch, int64_t channels, int64_t pixels,
                           size_t element_size);
 
