@@ -14,8 +14,7 @@ static const struct tare_option rows[] = {
 };
 static const struct tare_option_set set = { .program = "tare_model_auto", .options = rows };
 
-static tare_status describe(void *arg, struct tare_compare_job *comparison) {
-    char **json = arg;
+static tare_status describe(char **json, const struct tare_compare_job *comparison) {
     struct tare_strbuf text = { 0 };
     tare_status status = tare_comparison_json(&text, &comparison->result);
     if (status == TARE_OK) status = tare_public_text(json, &text);
@@ -23,10 +22,11 @@ static tare_status describe(void *arg, struct tare_compare_job *comparison) {
     return status;
 }
 
-static tare_status run(const struct tare_auto_task *task, struct tare_auto_request *request) {
+static tare_status run(char **report, const struct tare_auto_task *task, struct tare_auto_request *request) {
     struct tare_auto_job job;
     tare_status status = tare_workflow_auto_open(&job, request, task);
     if (status == TARE_OK) status = tare_workflow_auto_run(&job);
+    if (status == TARE_OK && report) status = describe(report, &job.comparison);
     tare_workflow_auto_close(&job);
     return status;
 }
@@ -45,9 +45,7 @@ static tare_status make(char **report, const tare_model *model, const char *dire
                                    .progress_arg = (void *)(uintptr_t)context,
                                    .log = &log,
                                    .build_log = &log,
-                                   .interrupted = tare_public_interrupted(context),
-                                   .on_compared = report ? describe : NULL,
-                                   .arg = report };
+                                   .interrupted = tare_public_interrupted(context) };
     struct auto_values values = { 0 };
     struct tare_arena arena = { 0 };
     tare_status status;
@@ -55,7 +53,7 @@ static tare_status make(char **report, const tare_model *model, const char *dire
     if (!n_paths) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no data files");
     TARE_CHECK(tare_option_text_read(&values, &arena, &set, options));
     TARE_CHECK(tare_public_path(&task.model, model));
-    status = run(&task, &values.how);
+    status = run(report, &task, &values.how);
 done:
     if (status != TARE_OK && report) {
         tare_text_free(*report);

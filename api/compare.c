@@ -165,7 +165,6 @@ static tare_status run(tare_comparison *c, const tare_model *model, const tare_c
     TARE_TRY(use_settings(c, model, task));
     TARE_TRY(tare_workflow_compare_open(&c->job, &c->values.how, &c->task));
     TARE_TRY(tare_workflow_compare_run(&c->job));
-    tare_data_options_warn(&c->log, &c->values.records);
     return tare_workflow_compare_failure(&c->job);
 }
 
@@ -204,6 +203,8 @@ void tare_comparison_close(tare_comparison *c) {
 static void put_text(struct tare_strbuf *out, const struct tare_compare_job *job) {
     tare_comparison_table(out, &job->result);
     tare_comparison_verdict(out, &job->result);
+    for (size_t i = 0; i < job->result.warnings.count; i++)
+        tare_strbuf_printf(out, "warning: %s\n", job->result.warnings.texts[i]);
 }
 
 static tare_status report(char **out, const tare_comparison *c, int format) {

@@ -33,22 +33,36 @@ static tare_status read_options(struct quantize_values *out, struct tare_arena *
 }
 
 /* The result for each layer, as `tare quantize --json`. */
-static tare_status describe(char **json, const struct tare_quantized *quantized) {
+static tare_status describe(char **json, const struct tare_quantized *quantized, const struct tare_warnings *warnings) {
     struct tare_strbuf text = { 0 };
-    tare_status status =
-        tare_quant_report_json(&text, &quantized->report, &quantized->layers, quantized->float_bytes, quantized->bytes);
+    tare_status status = tare_quant_report_json(&text, &quantized->report, &quantized->layers, quantized->float_bytes,
+                                                quantized->bytes, warnings);
     if (status == TARE_OK) status = tare_public_text(json, &text);
     tare_strbuf_free(&text);
     return status;
 }
 
+/* The messages of a call, whose warnings are in its report, with those of a calibration, which the caller has had. */
+struct logs {
+    struct tare_warnings warnings;
+    struct tare_log all, silent;
+};
+
+static void open_logs(struct logs *out, const struct tare_context_handle *context) {
+    const struct tare_log caller = tare_public_log(context);
+    *out = (struct logs){ 0 };
+    out->all = tare_warnings_log(&out->warnings, &caller);
+    out->silent = tare_warnings_silent(&out->warnings);
+}
+
 /* What a quantization of the caller's model needs beyond the request. */
-static tare_status task_of(struct tare_quantize_task *out, const struct tare_log *log, const tare_model *model,
+static tare_status task_of(struct tare_quantize_task *out, const struct logs *logs, const tare_model *model,
                            const struct tare_quantize_request *request, struct tare_calibration *calibration) {
     *out = (struct tare_quantize_task){ .request = request,
                                         .ops = tare_public_ops(model->context),
                                         .calibration = calibration,
-                                        .log = log,
+                                        .log = &logs->all,
+                                        .calibration_log = &logs->silent,
                                         .quiet = true,
                                         .interrupted = tare_public_interrupted(model->context) };
     return tare_public_path(&out->path, model);
@@ -56,22 +70,23 @@ static tare_status task_of(struct tare_quantize_task *out, const struct tare_log
 
 static tare_status quantize_model(tare_model **out, char **json, const tare_model *model, const char *method,
                                   struct tare_calibration *calibration, const char *options) {
-    const struct tare_log log = tare_public_log(model->context);
+    struct logs logs;
     struct quantize_values values = { 0 };
     struct tare_quantize_task task;
     struct tare_quantized quantized = { 0 };
     struct tare_arena arena = { 0 };
     struct tare_graph_model *made = NULL;
     tare_status status;
+    open_logs(&logs, model->context);
     if (out) *out = NULL;
     if (json) *json = NULL;
     TARE_CHECK(read_options(&values, &arena, method, options));
     TARE_CHECK(tare_workflow_quantize_open(&values.how, &arena));
-    TARE_CHECK(task_of(&task, &log, model, &values.how, calibration));
+    TARE_CHECK(task_of(&task, &logs, model, &values.how, calibration));
     TARE_CHECK(tare_public_load(&made, model));
     TARE_CHECK(tare_workflow_quantize(&quantized, &arena, made, &task));
-    tare_workflow_quantize_log(&log, &quantized);
-    if (json) TARE_CHECK(describe(json, &quantized));
+    tare_workflow_quantize_log(&logs.all, &quantized);
+    if (json) TARE_CHECK(describe(json, &quantized, &logs.warnings));
     if (!out) goto done;
     status = tare_public_model(out, model->context, made, NULL);
     made = NULL;
@@ -84,6 +99,7 @@ done:
     tare_model_free(made);
     tare_workflow_quantize_close(&values.how);
     tare_options_free(&values, &set);
+    tare_warnings_free(&logs.warnings);
     tare_arena_free(&arena);
     return status;
 }
@@ -127,18 +143,20 @@ static tare_status check_calibration(const struct tare_converter_options *conver
 static tare_status convert(struct tare_graph_model *made, char **report, struct tare_arena *arena,
                            const tare_model *model, const struct tare_converter_options *converter,
                            const struct tare_quantize_request *request, struct tare_calibration *calibration) {
-    const struct tare_log log = tare_public_log(model->context);
+    struct logs logs;
     struct steps steps = { .context = model->context };
     struct tare_convert_options options = { .converter = converter, .step = step, .step_arg = &steps };
     struct tare_converted converted = { 0 };
     tare_status status;
-    TARE_TRY(task_of(&options.quantize, &log, model, request, calibration));
+    open_logs(&logs, model->context);
+    TARE_TRY(task_of(&options.quantize, &logs, model, request, calibration));
     status = tare_workflow_convert_run(&converted, arena, made, &options);
-    tare_workflow_convert_log(&log, &converted, converter, status);
+    tare_workflow_convert_log(&logs.all, &converted, converter, status);
     if (status == TARE_OK && report)
-        status =
-            tare_convert_report_json(report, &converted.conversion, converter, converted.prepared, &converted.checked);
+        status = tare_convert_report_json(report, &converted.conversion, converter, converted.prepared,
+                                          &converted.checked, &logs.warnings);
     tare_workflow_quantized_free(&converted.quantized);
+    tare_warnings_free(&logs.warnings);
     return status;
 }
 

@@ -76,7 +76,8 @@ static tare_status check_loaded(void *arg, const struct tare_graph_model *model)
 static tare_status print_built(void *arg, const struct tare_auto_built *built) {
     const struct auto_options *options = arg;
     struct tare_strbuf text = { 0 };
-    TARE_TRY(tare_command_warn_of_written(options->output, options->model, built->model, built->was_quantized));
+    TARE_TRY(
+        tare_command_warn_of_written(options->output, options->model, built->model, built->was_quantized, built->log));
     if (built->conversion) tare_cost_report_print(&text, &built->conversion->cost);
     tare_strbuf_print(&text, stdout);
     tare_strbuf_free(&text);

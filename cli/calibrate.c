@@ -350,7 +350,7 @@ static tare_status finish(struct work *w) {
               w->calibration->n_tensors, w->outcome.seconds, options->output);
     /* Warnings about a single shard would mostly concern records of the other shards. */
     if (!options->shard) TARE_TRY(tare_workflow_calibrate_log(&w->log, w->calibration));
-    tare_data_options_warn(&w->log, &options->records);
+    tare_data_options_warn(&w->log, options->records.spec);
     tare_calibrate_print_bad(&w->log, w->calibration, !options->shard);
     if (!options->shard && strcmp(options->output, "-") != 0) print_next(w);
     return print_json(w);

@@ -1,12 +1,14 @@
 /* Prints warnings, the summary and JSON of tare calibrate. */
 #include "cli/calibrate_report.h"
 #include "calib/warnings.h"
+#include "cli/log.h"
 #include "eval/report/json_text.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double mebibytes(size_t bytes) {
     return (double)bytes / (1 << 20);
@@ -77,13 +79,22 @@ static json_t *inputs_json(const struct tare_calibration *c) {
     return list;
 }
 
+static const char *kind_of(const char *text, const struct tare_calibration_warning_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].text, text) == 0) return list->items[i].kind;
+    return "other";
+}
+
+/* Those that the command has printed. */
 static tare_status warnings_json(json_t **out, const struct tare_calibration *c) {
+    const struct tare_warnings *warnings = tare_command_warnings();
     struct tare_calibration_warning_list list;
     tare_status status = tare_calibration_warnings(&list, c);
+    if (warnings->failed) status = TARE_NO_MEMORY;
     *out = json_array();
-    for (size_t i = 0; i < list.count && status == TARE_OK; i++)
-        json_array_append_new(*out, json_pack("{s:o, s:o}", "kind", tare_json_text(list.items[i].kind), "text",
-                                              tare_json_text(list.items[i].text)));
+    for (size_t i = 0; i < warnings->count && status == TARE_OK; i++)
+        json_array_append_new(*out, json_pack("{s:o, s:o}", "kind", tare_json_text(kind_of(warnings->texts[i], &list)),
+                                              "text", tare_json_text(warnings->texts[i])));
     tare_calibration_warning_list_free(&list);
     return status;
 }
@@ -123,7 +134,7 @@ tare_status tare_calibrate_print_json(const struct tare_calibrate_summary *summa
         put_run(root, summary);
     else
         put_estimate(root, summary->estimate);
-    tare_status status = summary->output ? warnings_json(&warnings, c) : TARE_OK;
+    tare_status status = warnings_json(&warnings, c);
     if (warnings) json_object_set_new(root, "warnings", warnings);
     char *text = json_dumps(root, JSON_INDENT(2));
     json_decref(root);

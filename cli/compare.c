@@ -230,7 +230,6 @@ static tare_status run(int argc, char *const *argv) {
         goto done;
     }
     TARE_CHECK(tare_workflow_compare_run(&c));
-    tare_data_options_warn(&log, &options.records);
     c.result.text_width = tare_command_width(stdout);
     c.result.wide = options.wide;
     if (c.failure == TARE_OK) TARE_CHECK(write_recipe(&c, &options)); /* first, because the report contains its hash */

@@ -176,8 +176,8 @@ static tare_status write_report(const char *path, const struct tare_converted *c
                                 const struct tare_converter_options *converter) {
     char *text;
     tare_status status;
-    TARE_TRY(
-        tare_convert_report_json(&text, &converted->conversion, converter, converted->prepared, &converted->checked));
+    TARE_TRY(tare_convert_report_json(&text, &converted->conversion, converter, converted->prepared,
+                                      &converted->checked, tare_command_warnings()));
     status = tare_file_write(path, text, strlen(text));
     free(text);
     return status;
@@ -232,11 +232,12 @@ static tare_status write_model(struct tare_graph_model *model, const struct conv
                                                      .batch = options->how.batch,
                                                      .vhlo_version = TARE_SHLO_EXPORT_VERSION,
                                                      .container = (enum tare_shlo_container)(options->module - 1) };
+    const struct tare_log log = tare_command_log(true);
     struct tare_shlo_exported_summary summary;
     if (options->dry_run) return TARE_OK;
     if (options->module) return tare_shlo_export_model(&summary, model, options->output, &module);
     TARE_TRY(tare_saved_model_export(model, options->output, &export));
-    return tare_command_warn_of_written(options->output, options->input, model, converted->was_quantized);
+    return tare_command_warn_of_written(options->output, options->input, model, converted->was_quantized, &log);
 }
 
 static tare_status print_reports(const struct tare_converted *converted, const struct tare_converter_options *converter,

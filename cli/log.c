@@ -27,6 +27,7 @@ static struct {
     _Atomic int error; /* of the first write that failed, after which nothing is written */
     bool verbose;
     double start;
+    struct tare_warnings warnings;
 } state = { .file = -1 };
 
 /* ---- the file ---- */
@@ -70,6 +71,7 @@ void tare_command_log_to_file(enum tare_log_level level, const char *text) {
 /* `arg`: the most detailed level that standard error shows. */
 static void write_both(void *arg, enum tare_log_level level, const char *text) {
     const struct tare_log terminal = tare_log_stderr(0, 1);
+    if (level == TARE_LOG_WARNING && !tare_warnings_keep(&state.warnings, text)) return;
     append(level_name(level), text);
     if (level > (enum tare_log_level)(intptr_t)arg) return;
     fflush(stdout); /* where both are one file, their order is that of the work */
@@ -79,6 +81,10 @@ static void write_both(void *arg, enum tare_log_level level, const char *text) {
 struct tare_log tare_command_log(bool quiet) {
     const enum tare_log_level most = state.verbose ? TARE_LOG_DETAIL : quiet ? TARE_LOG_WARNING : TARE_LOG_NOTE;
     return (struct tare_log){ state.file >= 0 ? TARE_LOG_DETAIL : most, write_both, (void *)(intptr_t)most };
+}
+
+const struct tare_warnings *tare_command_warnings(void) {
+    return &state.warnings;
 }
 
 /* ---- opening and closing ---- */
@@ -150,6 +156,7 @@ int tare_command_log_close(int exit_status, const char *text) {
                     exit_status, tare_clock_seconds() - state.start,
                     seconds_of(&usage.ru_utime) + seconds_of(&usage.ru_stime), (double)usage.ru_maxrss * 1024 / 1e6);
     exit_status = close_file(exit_status);
+    tare_warnings_free(&state.warnings);
     state.start = 0;
     state.verbose = false;
     return exit_status;

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/option.h"
+#include "base/warnings.h"
 
 extern const struct tare_option tare_log_rows[];
 /* The rows; `type` must have a member `struct tare_log_options logging`. */
@@ -20,6 +21,8 @@ int tare_command_log_close(int exit_status, const char *text);
 
 /* The log of the command. `quiet`: standard error shows only warnings. */
 struct tare_log tare_command_log(bool quiet);
+/* The warnings that were written so far, each once: for the report of the command. */
+const struct tare_warnings *tare_command_warnings(void);
 /* Writes a message that the command prints itself to the log file alone. */
 void tare_command_log_to_file(enum tare_log_level level, const char *text);
 

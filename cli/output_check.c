@@ -158,20 +158,19 @@ tare_status tare_command_check_outputs(const void *values, const struct tare_opt
 /* ---- after the work ---- */
 
 tare_status tare_command_warn_of_written(const char *path, const char *input, const struct tare_graph_model *model,
-                                         bool quantized) {
+                                         bool quantized, const struct tare_log *log) {
     int64_t before, after;
     TARE_TRY(tare_folder_bytes(&before, input));
     TARE_TRY(tare_folder_bytes(&after, path));
-    const struct tare_log log = tare_command_log(true);
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
     const bool larger = quantized ? after > before : 10 * after > 11 * before && after > before + GRAPH_GROWTH;
     if (before > 0 && larger)
-        tare_warn(&log, "%s takes %.2f MB, more than its input (%.2f MB): %s", path, (double)after / 1e6,
+        tare_warn(log, "%s takes %.2f MB, more than its input (%.2f MB): %s", path, (double)after / 1e6,
                   (double)before / 1e6,
                   quantized ? "little of it was quantized, or its weights are stored more than once"
                             : "functions that run on both the CPU and the TPU are stored twice");
     if (info.all_tags)
-        tare_warn(&log, "%s has the MetaGraphs %s; only {%s} was written", input, info.all_tags, info.tags);
+        tare_warn(log, "%s has the MetaGraphs %s; only {%s} was written", input, info.all_tags, info.tags);
     return TARE_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef TARE_CLI_OUTPUT_CHECK_H
 #define TARE_CLI_OUTPUT_CHECK_H
 
+#include "base/log.h"
 #include "base/option.h"
 #include "base/status.h"
 #include "graph/model.h"
@@ -21,9 +22,9 @@ tare_status tare_command_check_file_apart(const char *path, const char *const *i
 tare_status tare_command_check_outputs(const void *values, const struct tare_option_set *set) TARE_WARN_UNUSED;
 /* Whether the log file is not `path`, called `what`. NULL for what is not given. */
 tare_status tare_command_check_log_apart(const char *log, const char *path, const char *what) TARE_WARN_UNUSED;
-/* Warns on standard error when a quantized model takes more bytes than the model it was made from, when a float one
+/* Warns when a quantized model takes more bytes than the model it was made from, when a float one
  * takes more than 10 % and 10 kB more, and when the input has MetaGraphs that were not written. */
 tare_status tare_command_warn_of_written(const char *path, const char *input, const struct tare_graph_model *model,
-                                         bool quantized) TARE_WARN_UNUSED;
+                                         bool quantized, const struct tare_log *log) TARE_WARN_UNUSED;
 
 #endif

@@ -9,6 +9,7 @@
 #include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/quant_report.h"
+#include "cli/report_file.h"
 #include "convert/saved_model.h"
 #include "eval/report/quant_report.h"
 #include "workflow/quantize.h"
@@ -16,7 +17,7 @@
 #include <stdio.h>
 
 struct quantize_options {
-    const char *model, *output;
+    const char *model, *output, *report;
     struct tare_quantize_request how;
     struct tare_option_list plugins;
     bool overwrite, dry_run, json, quiet, allow_missing;
@@ -28,6 +29,8 @@ static const struct tare_option rows[] = {
     { TARE_OPTION(struct quantize_options, "dry-run", FLAG, dry_run),
       .help = "quantize and report, but do not write the model" },
     { TARE_OPTION(struct quantize_options, "json", FLAG, json), .help = "print the result for each layer as JSON" },
+    { TARE_OPTION(struct quantize_options, "report", STRING, report), .placeholder = "FILE.json",
+      .help = "also write what --json prints" },
     { TARE_OPTION(struct quantize_options, "overwrite", FLAG, overwrite),
       .help = "replace an existing output directory" },
     { TARE_OPTION(struct quantize_options, "quiet", FLAG, quiet),
@@ -61,11 +64,15 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
-static tare_status print_json(const struct tare_quantized *quantized) {
+/* After the model is written, whose warnings it has, too. */
+static tare_status print_json(const struct quantize_options *options, const struct tare_quantized *quantized) {
     struct tare_strbuf text = { 0 };
-    tare_status status =
-        tare_quant_report_json(&text, &quantized->report, &quantized->layers, quantized->float_bytes, quantized->bytes);
-    if (status == TARE_OK) tare_strbuf_print(&text, stdout);
+    tare_status status;
+    if (!options->json && !options->report) return TARE_OK;
+    status = tare_quant_report_json(&text, &quantized->report, &quantized->layers, quantized->float_bytes,
+                                    quantized->bytes, tare_command_warnings());
+    if (status == TARE_OK && options->json) tare_strbuf_print(&text, stdout);
+    if (status == TARE_OK && options->report) status = tare_report_write(options->report, &text);
     tare_strbuf_free(&text);
     return status;
 }
@@ -82,21 +89,25 @@ static tare_status check_outputs(const struct quantize_options *options) {
     const struct tare_quantize_request *how = &options->how;
     if (!options->dry_run)
         TARE_TRY(tare_command_check_model_output(options->output, options->model, options->overwrite));
-    TARE_TRY(tare_command_check_file_apart(how->write_recipe, how->data.items, how->data.count));
-    TARE_TRY(tare_command_check_file_apart(how->write_recipe, how->eval.items, how->eval.count));
-    return tare_command_check_file_apart(how->write_recipe, &how->calibration, 1);
+    const char *const files[] = { how->write_recipe, options->report };
+    for (size_t i = 0; i < 2; i++) {
+        TARE_TRY(tare_command_check_file_apart(files[i], how->data.items, how->data.count));
+        TARE_TRY(tare_command_check_file_apart(files[i], how->eval.items, how->eval.count));
+        TARE_TRY(tare_command_check_file_apart(files[i], &how->calibration, 1));
+    }
+    return TARE_OK;
 }
 
 /* On standard error: what was found by measuring, also after a failure, and the result for each op. */
 static void print_result(const struct quantize_options *options, const struct tare_quantized *quantized,
                          tare_status status) {
-    const struct tare_log log = tare_command_log(options->quiet);
+    const struct tare_log log = tare_command_log(options->quiet || options->json);
     struct tare_strbuf text = { 0 };
     tare_workflow_quantize_tables(&text, quantized);
     if (!options->quiet) tare_strbuf_print(&text, stderr);
     tare_strbuf_free(&text);
     if (status != TARE_OK) return;
-    if (!options->json) tare_workflow_quantize_log(&log, quantized);
+    tare_workflow_quantize_log(&log, quantized);
     if (!options->quiet && !options->json) tare_print_quant_report(&quantized->report, &quantized->layers);
 }
 
@@ -113,10 +124,11 @@ static void print_written(const struct quantize_options *options, bool converts)
 static tare_status write_model(const struct quantize_options *options, struct tare_graph_model *model,
                                const struct tare_quantized *quantized) {
     const struct tare_export_options export = { .overwrite = options->overwrite };
+    const struct tare_log log = tare_command_log(true);
     const bool quantizes = quantized->report.quantized > 0 && !options->how.allow_unquantized &&
                            tare_quant_plan_quantizes(&quantized->plan);
     TARE_TRY(tare_saved_model_export(model, options->output, &export));
-    TARE_TRY(tare_command_warn_of_written(options->output, options->model, model, quantizes));
+    TARE_TRY(tare_command_warn_of_written(options->output, options->model, model, quantizes, &log));
     if (!options->quiet) print_written(options, !tare_saved_model_is_tf1(model));
     return TARE_OK;
 }
@@ -136,18 +148,19 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(check_outputs(&options));
     TARE_CHECK(tare_command_load(&model, options.model));
     TARE_CHECK(tare_command_check_values(model, options.model, options.allow_missing));
-    status = tare_workflow_quantize(&quantized, &arena, model,
-                                    &(struct tare_quantize_task){ .request = &options.how,
-                                                                  .path = options.model,
-                                                                  .ops = tare_command_registry(),
-                                                                  .log = &log,
-                                                                  .quiet = options.quiet,
-                                                                  .without_layers = options.quiet && !options.json,
-                                                                  .interrupted = &tare_interrupted });
+    status = tare_workflow_quantize(
+        &quantized, &arena, model,
+        &(struct tare_quantize_task){ .request = &options.how,
+                                      .path = options.model,
+                                      .ops = tare_command_registry(),
+                                      .log = &log,
+                                      .quiet = options.quiet,
+                                      .without_layers = options.quiet && !options.json && !options.report,
+                                      .interrupted = &tare_interrupted });
     print_result(&options, &quantized, status);
     TARE_CHECK(status);
-    if (options.json) TARE_CHECK(print_json(&quantized));
     if (!options.dry_run) TARE_CHECK(write_model(&options, model, &quantized));
+    TARE_CHECK(print_json(&options, &quantized));
     if (options.dry_run && !options.json) print_plan(&options, &quantized);
     if (options.dry_run && !options.json && !options.quiet) tare_dry_run_took();
 done:

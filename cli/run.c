@@ -337,7 +337,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(options.data.count ? run_samples(&state) : run_arrays(&state, &arrays));
     if (options.data.count && state.records == 0)
         TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records (expected at least 1)", options.data.items[0]));
-    tare_data_options_warn(&state.log, &options.records);
+    tare_data_options_warn(&state.log, options.records.spec);
     TARE_CHECK(tare_run_outputs_commit(state.outputs));
     if (options.output_dir)
         tare_note(&state.log, "wrote the outputs of %" PRId64 " record%s to %s", state.records,

@@ -19,6 +19,7 @@ void tare_comparison_free(struct tare_comparison *comparison) {
         for (size_t i = 0; i < comparison->n_outputs; i++)
             tare_metrics_reset(&comparison->rows[r].outputs[i]);
     tare_reference_store_free(&comparison->references);
+    tare_warnings_free(&comparison->warnings);
     tare_free(comparison->rows);
     tare_arena_free(&comparison->arena);
     memset(comparison, 0, sizeof *comparison);

@@ -4,6 +4,7 @@
 #define TARE_EVAL_COMPARISON_H
 
 #include "base/arena.h"
+#include "base/warnings.h"
 #include "calib/hash.h"
 #include "eval/changed.h"
 #include "eval/explain.h"
@@ -29,9 +30,7 @@ struct tare_comparison_row {
     int64_t widened;                /* of these, with activations of 16 bits that the options do not request */
     /* Command lines that build the model, quantized and converted, with OUT for its folder; NULL: there is none. */
     const char *quantize, *convert;
-    const char *plan;            /* by which it was built, as a recipe (quant/recipe.h); NULL: nothing is quantized */
-    const char *const *warnings; /* layers with avoidable loss, and the option that helps */
-    size_t n_warnings;
+    const char *plan;             /* by which it was built, as a recipe (quant/recipe.h); NULL: nothing is quantized */
     struct tare_changed *changed; /* by output: examples with another class than the float model's; NULL: not kept */
     double seconds;
     char answers[TARE_KEY_SIZE]; /* hash of all outputs in the order of the records; independent of threads and batches
@@ -71,6 +70,7 @@ struct tare_comparison {
         const char *reason;
     } * skipped;
     size_t n_skipped;
+    struct tare_warnings warnings; /* of the whole command, each with its remedy */
     int64_t records, calibrations;
     int64_t leakage_shared;   /* evaluation records whose inputs are also those of a calibration sample … */
     int64_t leakage_compared; /* … of so many that were compared; 0: not compared */

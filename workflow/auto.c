@@ -127,16 +127,15 @@ static tare_status write_text(const char *path, struct tare_strbuf *text) {
     return status;
 }
 
-static tare_status report(const struct tare_auto_job *job, struct tare_compare_job *c) {
-    const struct tare_auto_task *task = job->task;
+static tare_status report(const struct tare_auto_job *job) {
     struct tare_strbuf text = { 0 };
-    if (task->on_compared) TARE_TRY(task->on_compared(task->arg, c));
-    tare_comparison_html(&text, &c->result);
+    tare_comparison_html(&text, &job->comparison.result);
     return write_text(job->report, &text);
 }
 
 /* Decides what is to be built. A model that failed is listed in the report; the others may still be built. */
-static tare_status decide(struct tare_auto_job *job, const struct tare_compare_job *c) {
+static tare_status decide(struct tare_auto_job *job) {
+    const struct tare_compare_job *c = &job->comparison;
     const struct tare_verdict verdict = tare_verdict_of(&c->result);
     const struct tare_comparison_row *row = verdict.row;
     if (!row || c->failure == TARE_INTERRUPTED || c->failure == TARE_NO_MEMORY)
@@ -157,23 +156,22 @@ static const char *methods_of(const struct tare_auto_request *request) {
     return request->tpu ? "static+bfloat16,weight_only+bfloat16,bfloat16" : "static,weight_only";
 }
 
+/* The result stays, for the report. */
 static tare_status compare(struct tare_auto_job *job) {
-    const struct tare_compare_task task = compare_task(job);
-    struct tare_compare_request how;
-    struct tare_compare_job c = { 0 };
-    tare_status status;
-    TARE_TRY(compare_request(&how, job));
-    how.automatic = true;
-    how.methods = methods_of(job->request);
-    how.compile = job->request->chip;
-    log_compare(job, &how);
-    TARE_CHECK(tare_workflow_compare_open(&c, &how, &task));
-    TARE_CHECK(tare_workflow_compare_run(&c));
-    TARE_CHECK(report(job, &c));
-    status = decide(job, &c);
-done:
-    tare_workflow_compare_close(&c);
-    return status;
+    struct tare_compare_job *c = &job->comparison;
+    job->compare_task = compare_task(job);
+    TARE_TRY(compare_request(&job->comparing, job));
+    job->comparing.automatic = true;
+    job->comparing.methods = methods_of(job->request);
+    job->comparing.compile = job->request->chip;
+    log_compare(job, &job->comparing);
+    TARE_TRY(tare_workflow_compare_open(c, &job->comparing, &job->compare_task));
+    TARE_TRY(tare_workflow_compare_run(c));
+    if (job->task->on_compared) TARE_TRY(job->task->on_compared(job->task->arg, c));
+    TARE_TRY(report(job));
+    TARE_TRY(decide(job));
+    tare_workflow_compare_release(c);
+    return TARE_OK;
 }
 
 /* ---- building ---- */
@@ -248,6 +246,7 @@ static tare_status quantize(struct tare_auto_job *job, struct tare_graph_model *
         tare_workflow_quantize_log(task->log, &quantized);
         status =
             write_model(job, &(struct tare_auto_built){ .model = model,
+                                                        .log = task->log,
                                                         .was_quantized = !task->request->allow_unquantized &&
                                                                          tare_quant_plan_quantizes(&quantized.plan) });
     }
@@ -276,6 +275,7 @@ static tare_status convert(struct tare_auto_job *job, struct tare_graph_model *m
     if (status == TARE_OK)
         status = write_model(job, &(struct tare_auto_built){ .model = model,
                                                              .conversion = &converted.conversion,
+                                                             .log = task->log,
                                                              .was_quantized = converted.was_quantized });
     tare_workflow_quantized_free(&converted.quantized);
     return status;
@@ -288,7 +288,7 @@ static tare_status build(struct tare_auto_job *job) {
     const struct tare_quantize_task quantizing = { .request = &values.how,
                                                    .path = task->model,
                                                    .ops = task->ops,
-                                                   .log = task->build_log,
+                                                   .log = &job->build_log,
                                                    .quiet = true,
                                                    .speed_is_known = job->request->chip,
                                                    .without_layers = true,
@@ -297,6 +297,7 @@ static tare_status build(struct tare_auto_job *job) {
     struct tare_graph_model *model = NULL;
     struct words words;
     tare_status status;
+    job->build_log = tare_warnings_log(&job->comparison.result.warnings, task->build_log);
     TARE_TRY(list_words(&words, job));
     log_build(job, &words);
     TARE_CHECK(tare_options_parse(&values, &outcome, &build_set, words.count, words.items));
@@ -313,7 +314,7 @@ done:
 
 /* ---- verifying ---- */
 
-static tare_status verify(const struct tare_auto_job *job) {
+static tare_status verify(struct tare_auto_job *job) {
     struct tare_compare_task task = compare_task(job);
     const char *output = job->task->output;
     struct tare_compare_request how;
@@ -322,6 +323,8 @@ static tare_status verify(const struct tare_auto_job *job) {
     TARE_TRY(compare_request(&how, job));
     how.with = (struct tare_option_list){ .items = &output, .count = 1 };
     task.n_calibration_data = 0;
+    job->log = tare_warnings_log(&job->comparison.result.warnings, job->task->log);
+    task.log = &job->log;
     log_compare(job, &how);
     TARE_CHECK(tare_workflow_compare_open(&c, &how, &task));
     TARE_CHECK(tare_workflow_compare_run(&c));
@@ -372,11 +375,15 @@ static tare_status write_plan(const struct tare_auto_job *job) {
     return write_text(job->recipe, &text);
 }
 
-/* Beside the report, which is in its place. */
+/* Beside the report, which gets the warnings of these steps, too. */
 static tare_status write_results(struct tare_auto_job *job) {
+    const struct tare_warnings *warnings = &job->comparison.result.warnings;
+    const size_t reported = warnings->count;
     TARE_TRY(write_plan(job));
     TARE_TRY(build(job));
-    return verify(job);
+    TARE_TRY(verify(job));
+    if (warnings->failed) return TARE_NO_MEMORY;
+    return warnings->count > reported ? report(job) : TARE_OK;
 }
 
 tare_status tare_workflow_auto_run(struct tare_auto_job *job) {
@@ -389,5 +396,6 @@ tare_status tare_workflow_auto_run(struct tare_auto_job *job) {
 }
 
 void tare_workflow_auto_close(struct tare_auto_job *job) {
+    tare_workflow_compare_close(&job->comparison);
     tare_arena_free(&job->arena);
 }

@@ -26,6 +26,7 @@ struct tare_auto_built {
     const struct tare_graph_model *model;
     const struct tare_conversion *conversion; /* NULL: it was quantized only */
     bool was_quantized;
+    const struct tare_log *log; /* for what is found about it */
 };
 
 /* Input of a run; everything is borrowed. */
@@ -56,6 +57,10 @@ struct tare_auto_job {
     struct tare_auto_request *request; /* gets a drafted spec */
     const struct tare_auto_task *task;
     struct tare_arena arena;
+    struct tare_compare_request comparing;
+    struct tare_compare_task compare_task;
+    struct tare_compare_job comparison; /* by which is decided; its result has the warnings of all steps */
+    struct tare_log log, build_log;     /* of the steps after it */
     const char *recipe, *report, *spec; /* paths of the plan, of the report and of a drafted DatasetSpec */
     const char *plan;                   /* of the recommended model; NULL: nothing is quantized */
     const char *answers;                /* hash of the outputs that were measured */

@@ -17,6 +17,7 @@
 #include "eval/report/node_data.h"
 #include "quant/fake_quant.h"
 #include "workflow/calibrate.h"
+#include "workflow/data_options.h"
 #include "workflow/check/compiled_row.h"
 #include "workflow/check/fastest.h"
 #include "tpu/chips.h"
@@ -44,17 +45,17 @@ static tare_status calibrate_prepared(struct tare_compare_job *c, const struct t
                                                     .interrupted = task->interrupted };
     c->result.calibrations += !task->calibration_file;
     TARE_TRY(tare_workflow_calibrate_from(&c->evaluation.calibration, model, task->calibration_file, &options));
-    if (!task->log || task->calibration_file) return TARE_OK;
-    return tare_workflow_calibrate_log(task->log, c->evaluation.calibration);
+    return tare_workflow_calibrate_log(&c->log, c->evaluation.calibration);
 }
 
 /* Calibrates once for all methods and algorithms. */
 static tare_status calibrate(struct tare_compare_job *c) {
+    const struct tare_log silent = tare_warnings_silent(&c->result.warnings);
     const struct tare_graph_model *model;
     if (!needs_calibration(c)) return TARE_OK;
     if (c->task->calibration) {
         c->result.calibration = c->evaluation.calibration = c->task->calibration;
-        return TARE_OK;
+        return tare_workflow_calibrate_log(&silent, c->task->calibration); /* the caller knows them */
     }
     TARE_TRY(tare_variant_source_prepared(&model, &c->source));
     c->owns_calibration = true;
@@ -149,8 +150,8 @@ static tare_status compare_float(struct tare_compare_job *c) {
     tare_model_free(c->loaded);
     c->loaded = NULL;
     TARE_TRY(estimate_prepared(c, &c->result.rows[0]));
-    tare_workflow_warn_of_nan(c->task->log, &c->result);
-    tare_workflow_warn_of_labels(c->task->log, tare_measured_of(&c->result, &c->result.rows[0]));
+    tare_workflow_warn_of_nan(&c->log, &c->result);
+    tare_workflow_warn_of_labels(&c->log, tare_measured_of(&c->result, &c->result.rows[0]));
     return TARE_OK;
 }
 
@@ -173,22 +174,17 @@ static tare_status explain(struct tare_compare_job *c, const struct tare_variant
 /* Layers of the last row that lose more than they need to: the first ones in the log, all in the reports. */
 static tare_status note_warnings(struct tare_compare_job *c, const struct tare_quant_report *report) {
     enum { SHOWN = 3 };
-    struct tare_comparison_row *row = &c->result.rows[c->result.n_rows - 1];
+    const struct tare_log silent = tare_warnings_silent(&c->result.warnings);
     struct tare_strbuf name = { 0 };
-    const char **texts = TARE_NEW_ARRAY(&c->result.arena, const char *, report->n_warnings + 1);
-    if (!texts) return TARE_NO_MEMORY;
-    tare_comparison_put_name(&name, row);
-    for (size_t i = 0; i < report->n_warnings; i++) {
-        if (!(texts[i] = tare_arena_strdup(&c->result.arena, report->warnings[i]))) break;
-        row->n_warnings++;
-        if (i < SHOWN) tare_warn(c->task->log, "%s: %s", tare_strbuf_text(&name), texts[i]);
-    }
+    tare_comparison_put_name(&name, &c->result.rows[c->result.n_rows - 1]);
+    for (size_t i = 0; i < report->n_warnings; i++)
+        tare_warn(i < SHOWN ? &c->log : &silent, "%s: %s", tare_strbuf_text(&name), report->warnings[i]);
     if (report->n_warnings > SHOWN)
-        tare_warn(c->task->log, "%s: %zu more layers like these (--report FILE.json lists them)",
-                  tare_strbuf_text(&name), report->n_warnings - SHOWN);
-    row->warnings = texts;
+        tare_warn(c->task->log, "%s: %zu more layers like these (--report FILE lists them)", tare_strbuf_text(&name),
+                  report->n_warnings - SHOWN);
+    const tare_status status = tare_strbuf_status(&name);
     tare_strbuf_free(&name);
-    return row->n_warnings == report->n_warnings ? TARE_OK : TARE_NO_MEMORY;
+    return status;
 }
 
 /* A variant that quantizes nothing is float again, and no command builds it. */
@@ -286,7 +282,7 @@ static void warn_of_quantized(const struct tare_compare_job *c) {
     char *origin;
     if (!tare_quant_has_integer_weights(c->loaded)) return;
     if (tare_origin_of(&origin, c->task->model) != TARE_OK) return; /* no memory: the command ends with that */
-    tare_warn(c->task->log, "'%s' is quantized: the others are compared with it, not with the float model (%s%s)",
+    tare_warn(&c->log, "'%s' is quantized: the others are compared with it, not with the float model (%s%s)",
               c->task->model, origin ? "made from " : "expected the model that it was made from", origin ? origin : "");
     tare_free(origin);
 }
@@ -300,16 +296,16 @@ static void warn_of_units(const struct tare_compare_job *c) {
         float8 += c->result.rows[i].float8_macs > 0;
     }
     const char *lacks = tare_tpu_chip_lacks(chip, integers > 0, float8 > 0);
-    if (lacks) tare_warn(c->task->log, "a Cloud TPU %s %s", chip->name, lacks);
+    if (lacks) tare_warn(&c->log, "a Cloud TPU %s %s", chip->name, lacks);
 }
 
 /* The recommendation follows from the estimate, or leaves out a model. */
 static void warn_of_not_compiled(const struct tare_compare_job *c) {
     if (!c->result.not_compiled) return;
     if (c->result.compiler)
-        tare_warn(c->task->log, "--compile: a model has no cycles: %s", c->result.not_compiled);
+        tare_warn(&c->log, "--compile: a model has no cycles: %s", c->result.not_compiled);
     else
-        tare_warn(c->task->log, "--compile: estimated: %s", c->result.not_compiled);
+        tare_warn(&c->log, "--compile: estimated: %s", c->result.not_compiled);
 }
 
 /* Looks for records that the calibration has seen. */
@@ -317,7 +313,7 @@ static tare_status check_leakage(struct tare_compare_job *c) {
     struct tare_leakage leakage = { 0 };
     if (!c->evaluation.calibration) return TARE_OK;
     TARE_TRY(tare_workflow_find_leakage(&leakage, c->loaded, &c->evaluation));
-    tare_workflow_warn_of_leakage(c->task->log, &leakage);
+    tare_workflow_warn_of_leakage(&c->log, &leakage);
     c->result.leakage_compared = leakage.records;
     c->result.leakage_shared = leakage.shared;
     return TARE_OK;
@@ -480,6 +476,7 @@ static tare_status take_rest(struct tare_compare_job *c) {
 tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struct tare_compare_request *options,
                                        const struct tare_compare_task *task) {
     *out = (struct tare_compare_job){ .options = options, .task = task };
+    out->log = tare_warnings_log(&out->result.warnings, task->log);
     if (options->compile && !(out->compiled = json_object())) return TARE_NO_MEMORY;
     TARE_TRY(list_variants(out));
     TARE_TRY(tare_workflow_compare_check(out));
@@ -529,6 +526,8 @@ tare_status tare_workflow_compare_run(struct tare_compare_job *c) {
     TARE_TRY(compare_all(c));
     if (c->failure == TARE_OK) TARE_TRY(measure_more(c));
     warn_of_not_compiled(c);
+    tare_data_options_warn(&c->log, c->task->spec);
+    if (c->result.warnings.failed) return TARE_NO_MEMORY;
     TARE_TRY(tare_workflow_compare_next(c));
     return tare_workflow_compare_describe(c, tare_clock_seconds() - start);
 }
@@ -538,6 +537,11 @@ tare_status tare_workflow_compare_failure(const struct tare_compare_job *c) {
     return c->failure;
 }
 
+void tare_workflow_compare_release(struct tare_compare_job *c) {
+    tare_record_store_free(&c->records);
+    tare_variant_source_close(&c->source);
+}
+
 void tare_workflow_compare_close(struct tare_compare_job *c) {
     if (c->owns_calibration) tare_calibration_free(c->evaluation.calibration);
     tare_unused_records_close(&c->rest);
@@ -545,8 +549,7 @@ void tare_workflow_compare_close(struct tare_compare_job *c) {
     tare_workflow_mixed_precision_close(&c->targeting);
     tare_workflow_autotune_free(&c->automatic);
     tare_comparison_free(&c->result);
-    tare_record_store_free(&c->records);
-    tare_variant_source_close(&c->source);
+    tare_workflow_compare_release(c);
     tare_model_free(c->loaded);
     json_decref(c->compiled);
 }

@@ -36,7 +36,7 @@ struct tare_compare_task {
     void (*on_progress)(void *arg, const char *label, int64_t done,
                         int64_t total); /* progress callback (base/progress.h); NULL: none */
     void *progress_arg;
-    const struct tare_log *log;               /* for warnings; NULL: none */
+    const struct tare_log *log;               /* gets the warnings, which the result has, too; NULL: none */
     const volatile sig_atomic_t *interrupted; /* NULL: never */
 };
 
@@ -48,7 +48,8 @@ struct tare_compare_job {
     const char *methods, *algorithms; /* that are compared */
     bool has_companion;               /* the variant that computes in bfloat16 is a companion of the one before it */
     struct tare_variant_list variants;
-    const char **given; /* names of the models of options->with, as printed */
+    const char **given;  /* names of the models of options->with, as printed */
+    struct tare_log log; /* of the task; keeps warnings in the result */
     struct tare_comparison result;
     struct json_t *compiled;               /* by --compile: programs, each compiled once */
     struct tare_sensitivity sensitivity;   /* if requested, and no target is */
@@ -72,6 +73,8 @@ struct tare_compare_job {
 tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struct tare_compare_request *options,
                                        const struct tare_compare_task *task) TARE_WARN_UNUSED;
 void tare_workflow_compare_close(struct tare_compare_job *comparing);
+/* Frees models and records once all is measured; what the reports show stays. */
+void tare_workflow_compare_release(struct tare_compare_job *comparing);
 /* Calibrates if a variant needs it, and runs float and every variant over the records. A variant that fails becomes a
  * skipped row of the result and does not fail the call: see tare_workflow_compare_failure. */
 tare_status tare_workflow_compare_run(struct tare_compare_job *comparing) TARE_WARN_UNUSED;

@@ -102,7 +102,7 @@ static void warn_of_unused_samples(const struct tare_compare_job *c) {
         used = tare_variant_calibrates(&c->variants.variants[i]);
     if (used) return;
     if (task->calibration_file || task->n_calibration_data)
-        tare_warn(task->log, "%s not used: no method of the comparison needs activation ranges",
+        tare_warn(&c->log, "%s not used: no method of the comparison needs activation ranges",
                   task->n_calibration_data ? "the samples are" : "--calibration is");
 }
 

@@ -162,16 +162,18 @@ static json_t *bfloat16_json(const struct tare_bfloat16_checked *checked,
 tare_status tare_convert_report_json(char **text, const struct tare_conversion *conversion,
                                      const struct tare_converter_options *options,
                                      const struct tare_pass_count *prepared,
-                                     const struct tare_bfloat16_checked *checked) {
+                                     const struct tare_bfloat16_checked *checked,
+                                     const struct tare_warnings *warnings) {
     const struct tare_cost_report *cost = &conversion->cost;
-    json_t *root = json_pack(
-        "{s:I, s:I, s:I, s:I, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "total_cost",
-        (json_int_t)cost->total, "cpu_cost", (json_int_t)cost->cpu, "tpu_cost", (json_int_t)cost->tpu, "full_batch",
-        (json_int_t)conversion->full.batch, "functions", functions_json(conversion), "ops", ops_json(cost), "hbm",
-        "before", memory_json(&conversion->before), "after", memory_json(&conversion->after), "chips",
-        chips_json(conversion), "batching", batches_json(options), "passes", passes_json(conversion, prepared),
-        "findings", findings_json(conversion), "composites", composites_json(conversion), "float32",
-        float32_json(conversion), "bfloat16", bfloat16_json(checked, options));
+    json_t *root =
+        json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "total_cost",
+                  (json_int_t)cost->total, "cpu_cost", (json_int_t)cost->cpu, "tpu_cost", (json_int_t)cost->tpu,
+                  "full_batch", (json_int_t)conversion->full.batch, "functions", functions_json(conversion), "ops",
+                  ops_json(cost), "hbm", "before", memory_json(&conversion->before), "after",
+                  memory_json(&conversion->after), "chips", chips_json(conversion), "batching", batches_json(options),
+                  "passes", passes_json(conversion, prepared), "findings", findings_json(conversion), "composites",
+                  composites_json(conversion), "float32", float32_json(conversion), "bfloat16",
+                  bfloat16_json(checked, options), "warnings", tare_json_warnings(warnings));
     *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     return *text ? TARE_OK : TARE_NO_MEMORY;

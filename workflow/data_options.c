@@ -24,8 +24,8 @@ tare_status tare_data_options_open(struct tare_data_options *options) {
     return options->spec_path ? tare_dataset_spec_load(&options->spec, options->spec_path) : TARE_OK;
 }
 
-void tare_data_options_warn(const struct tare_log *log, const struct tare_data_options *options) {
-    if (!tare_dataset_spec_met_rotated(options->spec)) return;
+void tare_data_options_warn(const struct tare_log *log, const struct tare_dataset_spec *spec) {
+    if (!tare_dataset_spec_met_rotated(spec)) return;
     tare_warn(log,
               "images have an EXIF orientation other than 1, which decoding ignores, as TensorFlow does (if the model "
               "was trained on upright images, rotate the pixels of the files; 'tare dataset info' counts them)");

@@ -37,7 +37,7 @@ void tare_input_files_free(struct tare_input_files *inputs);
 /* Loads the spec, if given. `spec` must be NULL; the option parser does not set it. */
 tare_status tare_data_options_open(struct tare_data_options *options) TARE_WARN_UNUSED;
 /* After records were read: warns of images that were decoded without their EXIF rotation. */
-void tare_data_options_warn(const struct tare_log *log, const struct tare_data_options *options);
+void tare_data_options_warn(const struct tare_log *log, const struct tare_dataset_spec *spec);
 /* Safe if open was not called. */
 void tare_data_options_close(struct tare_data_options *options);
 

@@ -146,11 +146,12 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_qu
     if (task->calibration) {
         TARE_TRY(tare_calibration_fit(out, task->calibration, model, "the calibration"));
         if (!*out) *out = tare_calibration_share(task->calibration);
+        if (task->calibration_log) TARE_TRY(tare_workflow_calibrate_log(task->calibration_log, *out));
         return options.hessians && options.n_data ? tare_workflow_calibrate_hessians(*out, model, &options) : TARE_OK;
     }
     TARE_TRY(tare_workflow_calibrate_from(out, model, request->calibration, &options));
-    if (!request->data.count || !task->log) return TARE_OK;
-    tare_data_options_warn(task->log, &request->records);
+    if (!task->log) return TARE_OK;
+    tare_data_options_warn(task->log, request->records.spec);
     return tare_workflow_calibrate_log(task->log, *out);
 }
 

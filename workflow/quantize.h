@@ -38,6 +38,7 @@ struct tare_quantize_task {
     const struct tare_op_registry *ops;          /* NULL: the built-in ones */
     struct tare_calibration *calibration;        /* of the prepared model, instead of the request's; NULL: none */
     const struct tare_log *log;                  /* for warnings; NULL: none */
+    const struct tare_log *calibration_log;      /* for those of `calibration`; NULL: the caller has them */
     bool checks_later;                           /* the request's data are also used after quantization */
     bool is_placed_later;                        /* on a TPU, which checks what stays on the CPU */
     bool quiet;                                  /* print no progress */

@@ -8,6 +8,7 @@
 #include "base/output.h"
 #include "base/visible.h"
 #include "cli/command.h"
+#include "cli/log.h"
 #include "cli/plugins.h"
 #include "cli/ranks.h"
 #include "convert/saved_model.h"
@@ -248,6 +249,8 @@ _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_
         char line[4 * 4096];
         fprintf(stderr, "tare: %s\n", tare_visible_line(line, sizeof line, result.reason));
     }
+    result.warnings = tare_command_warnings()->texts;
+    result.n_warnings = tare_command_warnings()->count;
     result.key = task->key;
     result.run = setup->run;
     result.attempts = task->attempts;

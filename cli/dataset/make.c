@@ -160,7 +160,7 @@ static tare_status run(int argc, char *const *argv) {
     status = make_samples(&outcome, &options, progress, &bad);
     tare_progress_free(progress);
     if (options.quiet) tare_dataset_print_bad_count(bad); /* otherwise the summary has it */
-    tare_data_options_warn(&log, &options.records);
+    tare_data_options_warn(&log, options.records.spec);
     if (status != TARE_OK || options.quiet) goto done;
     print_classes(&options);
     fprintf(stderr, "%s: %" PRId64 " records", options.output, outcome.records);

@@ -57,11 +57,19 @@ static void put_integer(json_t *object, const char *key, int64_t value) {
     if (value) json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
+static json_t *texts_json(const char *const *texts, size_t count) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, tare_json_text(texts[i]));
+    return list;
+}
+
 static json_t *result_json(const struct tare_job_result *r) {
     json_t *object = json_object();
     put_text(object, "name", r->name);
     put_text(object, "outcome", outcome_names[r->outcome]);
     put_text(object, "reason", r->reason);
+    json_object_set_new(object, "warnings", texts_json(r->warnings, r->n_warnings));
     put_text(object, "output", r->output);
     put_text(object, "output_hash", r->output_hash);
     put_text(object, "key", r->key);
@@ -128,6 +136,18 @@ static int64_t take_integer(const json_t *object, const char *key) {
     return (int64_t)json_integer_value(json_object_get(object, key));
 }
 
+static tare_status take_warnings(struct tare_job_result *out, struct tare_arena *arena, const json_t *root) {
+    const json_t *list = json_object_get(root, "warnings");
+    const char **texts = TARE_NEW_ARRAY(arena, const char *, json_array_size(list) + 1);
+    if (!texts) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+        if (text && !(texts[out->n_warnings++] = tare_arena_strdup(arena, text))) return TARE_NO_MEMORY;
+    }
+    out->warnings = texts;
+    return TARE_OK;
+}
+
 static tare_status read_result(struct tare_job_result *out, struct tare_arena *arena, const json_t *root) {
     const char *outcome = json_string_value(json_object_get(root, "outcome"));
     *out = tare_job_result_new(take_text(arena, root, "name"));
@@ -161,7 +181,7 @@ static tare_status read_result(struct tare_job_result *out, struct tare_arena *a
     out->peak_bytes = take_integer(root, "peak_bytes");
     out->attempts = (int)take_integer(root, "attempts");
     out->seconds = json_number_value(json_object_get(root, "seconds"));
-    return TARE_OK;
+    return take_warnings(out, arena, root);
 }
 
 tare_status tare_job_result_load(struct tare_job_result *out, struct tare_arena *arena, const char *path) {

@@ -22,10 +22,12 @@ struct tare_job_result {
     const char *key; /* hash of everything that the job depends on (tare_job_key); "" when that cannot be read */
     const char *run; /* id of the batch run that executed the job; "" without MPI */
     enum tare_job_outcome outcome;
-    const char *reason;      /* of a rejection or failure, one line; NULL otherwise */
-    const char *output;      /* path of the output; NULL: nothing was written */
-    const char *output_hash; /* of all its files; NULL: nothing was written */
-    const char *page;        /* of the model, relative to the report's page; NULL: none */
+    const char *reason;          /* of a rejection or failure, one line; NULL otherwise */
+    const char *output;          /* path of the output; NULL: nothing was written */
+    const char *output_hash;     /* of all its files; NULL: nothing was written */
+    const char *const *warnings; /* of the job's commands */
+    size_t n_warnings;
+    const char *page; /* of the model, relative to the report's page; NULL: none */
     double seconds;
     int attempts;
     int64_t peak_bytes;              /* peak memory; 0: unknown */
@@ -76,7 +78,8 @@ void tare_batch_csv(struct tare_strbuf *out, const struct tare_batch_report *rep
 void tare_batch_junit(struct tare_strbuf *out, const struct tare_batch_report *report);
 /* One HTML page; it refers to nothing but the pages of the models, if results have any. */
 void tare_batch_html(struct tare_strbuf *out, const struct tare_batch_report *report);
-/* Number of jobs that are not TARE_JOB_DONE. */
+/* Number of jobs that are not TARE_JOB_DONE; of those that have warnings. */
 size_t tare_batch_failed(const struct tare_batch_report *report);
+size_t tare_batch_warned(const struct tare_batch_report *report);
 
 #endif

@@ -32,6 +32,24 @@ static void reasons(struct tare_strbuf *out, const struct tare_batch_report *rep
     tare_page_table_end(&table);
 }
 
+static void warnings(struct tare_strbuf *out, const struct tare_batch_report *report) {
+    static const struct tare_page_column columns[] = {
+        { .heading = "job", .left = true, .wraps = true },
+        { .heading = "warning", .left = true, .wraps = true },
+        { 0 },
+    };
+    struct tare_page_table table;
+    tare_page_heading(out, "Warnings");
+    tare_page_table_begin(&table, out, columns);
+    for (size_t i = 0; i < report->count; i++)
+        for (size_t k = 0; k < report->results[i].n_warnings; k++) {
+            tare_page_table_row(&table);
+            tare_page_table_cell(&table, "%s", report->results[i].name);
+            tare_page_table_cell(&table, "%s", report->results[i].warnings[k]);
+        }
+    tare_page_table_end(&table);
+}
+
 /* The hashes by which a later run finds unchanged jobs (batch --resume), and by which a model can be traced to its run.
  */
 static void manifest(struct tare_strbuf *out, const struct tare_batch_report *report) {
@@ -85,6 +103,7 @@ void tare_batch_html(struct tare_strbuf *out, const struct tare_batch_report *re
     if (counts[TARE_JOB_REJECTED] + counts[TARE_JOB_FAILED]) reasons(out, report);
     tare_page_heading(out, "All jobs");
     tare_batch_jobs(out, TARE_IN_PAGE, report);
+    if (tare_batch_warned(report)) warnings(out, report);
     manifest(out, report);
     tare_page_end(out);
 }

@@ -14,6 +14,13 @@ size_t tare_batch_failed(const struct tare_batch_report *report) {
     return failed;
 }
 
+size_t tare_batch_warned(const struct tare_batch_report *report) {
+    size_t warned = 0;
+    for (size_t i = 0; i < report->count; i++)
+        warned += report->results[i].n_warnings > 0;
+    return warned;
+}
+
 /* ---- table ---- */
 
 static double megabytes(int64_t bytes) {
@@ -91,13 +98,16 @@ void tare_batch_jobs(struct tare_strbuf *out, enum tare_report_form form, const 
 }
 
 void tare_batch_table(struct tare_strbuf *out, const struct tare_batch_report *report) {
-    const size_t failed = tare_batch_failed(report);
+    const size_t failed = tare_batch_failed(report), warned = tare_batch_warned(report);
     tare_batch_jobs(out, TARE_IN_TEXT, report);
     tare_strbuf_printf(out, "\n%zu jobs: %zu done", report->count, report->count - failed);
     tare_strbuf_printf(out, ", %zu failed or rejected", failed);
     if (report->skipped)
         tare_strbuf_printf(out, "; %zu were finished by an earlier run and unchanged", report->skipped);
     tare_strbuf_printf(out, "; %.1f s\n", report->seconds);
+    if (warned)
+        tare_strbuf_printf(out, "%zu job%s warnings, which --report FILE.html or .json lists\n", warned,
+                           warned == 1 ? " has" : "s have");
 }
 
 /* ---- CSV ---- */

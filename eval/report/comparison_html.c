@@ -402,14 +402,6 @@ static void verdict(struct tare_strbuf *out, const struct tare_comparison *c) {
     tare_strbuf_free(&text);
 }
 
-static void leakage(struct tare_strbuf *out, const struct tare_comparison *c) {
-    if (c->leakage_shared)
-        tare_page_note(out, "warning",
-                       "%lld of %lld evaluation records have the same inputs as calibration samples, so that their "
-                       "accuracy is optimistic.",
-                       (long long)c->leakage_shared, (long long)c->leakage_compared);
-}
-
 static void skipped(struct tare_strbuf *out, const struct tare_comparison *c) {
     static const struct tare_page_column columns[] = {
         { .heading = "model", .left = true, .wraps = true },
@@ -447,7 +439,7 @@ void tare_comparison_html(struct tare_strbuf *out, const struct tare_comparison 
     tare_page_element(out, "p", "soft", "The float model and %zu other model%s on the same %lld records, signature %s.",
                       c->n_rows - 1, c->n_rows == 2 ? "" : "s", (long long)c->records, c->signature);
     verdict(out, c);
-    leakage(out, c);
+    tare_page_warnings(out, &c->warnings);
     tare_comparison_draw(out, c);
     for (size_t i = 0; i < c->n_outputs; i++) {
         tare_page_heading(out, "Accuracy at output %s", c->output_keys[i]);

@@ -51,12 +51,6 @@ static json_t *row_json(const struct tare_comparison *c, const struct tare_compa
     json_object_set_new(object, "quantized_ops", json_integer((json_int_t)row->quantized));
     json_object_set_new(object, "quantizable_ops", json_integer((json_int_t)row->quantizable));
     json_object_set_new(object, "seconds", json_real(row->seconds));
-    if (row->n_warnings) {
-        json_t *warnings = json_array();
-        for (size_t i = 0; i < row->n_warnings; i++)
-            json_array_append_new(warnings, tare_json_text(row->warnings[i]));
-        json_object_set_new(object, "warnings", warnings);
-    }
     if (row->changed) json_object_set_new(object, "changed", changed_json(&row->changed[tare_measured_output(c)]));
     if (*row->answers) json_object_set_new(object, "answers_hash", tare_json_text(row->answers));
     tare_comparison_set(object, &measured, TARE_COST_COLUMNS);
@@ -195,9 +189,10 @@ tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comp
     json_t *results = json_array(), *root;
     for (size_t r = 0; r < c->n_rows; r++)
         json_array_append_new(results, row_json(c, &c->rows[r]));
-    root = json_pack("{s:o, s:o, s:o, s:I, s:I, s:o}", "model", tare_json_text(c->model), "data",
+    root = json_pack("{s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "model", tare_json_text(c->model), "data",
                      tare_json_text(c->data), "signature", tare_json_text(c->signature), "records",
-                     (json_int_t)c->records, "calibrations", (json_int_t)c->calibrations, "results", results);
+                     (json_int_t)c->records, "calibrations", (json_int_t)c->calibrations, "results", results,
+                     "warnings", tare_json_warnings(&c->warnings));
     if (root) json_object_set_new(root, "chip", tare_json_text(tare_comparison_chip_name(c)));
     if (root) json_object_set_new(root, "chip_batch", json_integer(tare_comparison_chip_batch(c)));
     if (root && c->compiler) json_object_set_new(root, "compiler", tare_json_text(c->compiler));

@@ -34,6 +34,13 @@ json_t *tare_json_text(const char *text) {
     return text ? tare_json_text_of(text, strlen(text)) : json_null();
 }
 
+json_t *tare_json_warnings(const struct tare_warnings *warnings) {
+    json_t *list = warnings->failed ? NULL : json_array();
+    for (size_t i = 0; list && i < warnings->count; i++)
+        json_array_append_new(list, tare_json_text(warnings->texts[i]));
+    return list;
+}
+
 void tare_json_set(json_t *object, const char *key, json_t *value) {
     struct tare_strbuf escaped = { 0 };
     json_incref(value);

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "base/warnings.h"
 
 #include <jansson.h>
 
@@ -13,6 +14,8 @@ tare_status tare_json_write(struct tare_strbuf *out, json_t *root) TARE_WARN_UNU
 /* A string; bytes that are not UTF-8 are escaped, as are then all outside ASCII (docs/json.md). NULL is null. */
 json_t *tare_json_text(const char *text);
 json_t *tare_json_text_of(const char *text, size_t size);
+/* A list of the texts; NULL without memory. */
+json_t *tare_json_warnings(const struct tare_warnings *warnings);
 /* Sets a member whose key may not be UTF-8; takes ownership of the value. */
 void tare_json_set(json_t *object, const char *key, json_t *value);
 /* A finite number, otherwise null. */

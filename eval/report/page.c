@@ -114,6 +114,14 @@ void tare_page_note(struct tare_strbuf *out, const char *kind, const char *forma
     tare_strbuf_puts(out, "</p>\n");
 }
 
+void tare_page_warnings(struct tare_strbuf *out, const struct tare_warnings *warnings) {
+    if (!warnings->count) return;
+    tare_strbuf_puts(out, "<section id=\"warnings\">\n");
+    for (size_t i = 0; i < warnings->count; i++)
+        tare_page_note(out, "warning", "%s", warnings->texts[i]);
+    tare_page_box_end(out);
+}
+
 static void put_command(struct tare_strbuf *out, const char *command) {
     tare_strbuf_puts(out, "<code class=\"command\">");
     put_words(out, command);

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "base/warnings.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,6 +37,8 @@ void tare_page_element(struct tare_strbuf *out, const char *element, const char 
     TARE_PRINTF(4, 5);
 /* A box with a message; kind "warning" or "good". */
 void tare_page_note(struct tare_strbuf *out, const char *kind, const char *format, ...) TARE_PRINTF(3, 4);
+/* A box for each warning. */
+void tare_page_warnings(struct tare_strbuf *out, const struct tare_warnings *warnings);
 /* A command to type, after a few words (may be empty); page.js adds a button that copies it. */
 void tare_page_command(struct tare_strbuf *out, const char *words, const char *command);
 /* The names of the two compared things, labelled "first" and "second". */

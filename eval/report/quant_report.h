@@ -2,12 +2,13 @@
 #ifndef TARE_EVAL_REPORT_QUANT_REPORT_H
 #define TARE_EVAL_REPORT_QUANT_REPORT_H
 
+#include "base/warnings.h"
 #include "eval/explain.h"
 
-/* Numbers of ops, the size of all weights in bytes before and after, warnings, and the result for each layer
- * (docs/json.md). */
+/* Numbers of ops, the size of all weights in bytes before and after, the warnings of the whole call, and the result for
+ * each layer (docs/json.md). */
 tare_status tare_quant_report_json(struct tare_strbuf *out, const struct tare_quant_report *report,
-                                   const struct tare_explanation_list *layers, int64_t float_bytes,
-                                   int64_t bytes) TARE_WARN_UNUSED;
+                                   const struct tare_explanation_list *layers, int64_t float_bytes, int64_t bytes,
+                                   const struct tare_warnings *warnings) TARE_WARN_UNUSED;
 
 #endif

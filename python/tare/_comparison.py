@@ -209,6 +209,8 @@ class Comparison(Owner):
         What models are ranked by: ``"top1"``, ``"mae"``, ``"sqnr"`` … or the name of a metric.
     verdict : str
         The recommendation as a sentence; empty where there is nothing to recommend.
+    warnings : list of str
+        What was issued as `TareWarning`, and what is known of the calibration and of each layer.
     skipped : Table
         Combinations that were not measured, with the ``reason``.
 
@@ -224,6 +226,7 @@ class Comparison(Owner):
     rows: Table
     measure: str
     verdict: str
+    warnings: List[str]
     skipped: Table
 
     def __init__(self, handle: Any, options: Mapping[str, Any]) -> None:
@@ -236,6 +239,7 @@ class Comparison(Owner):
         )
         self.measure = self._report["measure"]["name"]
         self.verdict = self._report.get("verdict", "")
+        self.warnings = self._report["warnings"]
         self.skipped = Table(self._report.get("skipped", []))
 
     def __copy__(self) -> "Comparison":
