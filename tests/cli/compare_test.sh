@@ -249,7 +249,7 @@ wide=$("$tare" compare "$model" "${data[@]}" --calibration "$work/c.calib" --met
 awk -v p="$plain" -v w="$wide" 'BEGIN { exit !(w > p + 0.5) }' || fail "activations of 16 bits: $wide dB, of 8 $plain dB"
 "$tare" quantize "$model" "$work/r" --calibration "$work/c.calib" --algorithm percentile:p=99 --json --dry-run 2>"$work/log" >"$work/r.json" ||
     fail "quantize --json: $?"
-[ -s "$work/log" ] && fail "quantize --json also prints: $(head -1 "$work/log")"
+grep -v '^tare: warning: ' "$work/log" && fail "quantize --json also prints: $(head -1 "$work/log")"
 python3 - "$work/r.json" <<'PY' || fail "quantize --json: $(head -30 "$work/r.json")"
 import json, sys
 r = json.load(open(sys.argv[1]))
