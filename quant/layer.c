@@ -44,6 +44,12 @@ static const struct {
     { "Conv2DBackpropInput", TARE_KIND_TRANSPOSED_CONV, 2, 1 }, /* its first input is the size of the result */
 };
 
+bool tare_quant_multiplies(const struct tare_node *node) {
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (strcmp(node->op, ops[i].op) == 0) return ops[i].kind != TARE_KIND_GATHER;
+    return false;
+}
+
 /* ---- what the graph has ---- */
 
 /* The only user of an edge, when it is `op` and takes the edge as input 0; NULL otherwise. */

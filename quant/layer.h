@@ -195,6 +195,8 @@ bool tare_quant_takes_dtype(int dtype);
 /* Whether the operands' dtypes let a node of a kind of layers be one: a table of integers, such as a shape, is none,
  * and XLA's products of integers are part of a model that is quantized already. */
 bool tare_quant_takes_operands(const struct tare_node *node);
+/* Whether a node is a product or a convolution, of a kind of layers. */
+bool tare_quant_multiplies(const struct tare_node *node);
 /* Ops between a variable's read and a layer that keep the weight's values and their order. */
 bool tare_quant_keeps_numbers(const struct tare_node *node);
 /* How the setting quantizes weights. */

@@ -7,9 +7,11 @@
  * layers of lax.scan(unroll=True): a copy for each would have its own masks and tables.
  * - A loop that carries a part of a stack through all its iterations gets the number of the part instead, and chooses
  * from the whole stack: lax.scan in lax.scan.
+ * - A loop or a branch that multiplies by an entry that was chosen outside chooses it itself (choose_inside.h).
  */
 #include "convert/pass.h"
 #include "base/alloc.h"
+#include "convert/passes/choose_inside.h"
 #include "convert/passes/copies.h"
 #include "convert/passes/split_blocks.h"
 #include "graph/calls.h"
@@ -42,29 +44,11 @@ static bool is_chosen_weight(struct tare_edge edge) {
     return false;
 }
 
-/* Adds the call sites of a function in all graphs to *callers. */
-static tare_status count_callers(size_t *callers, const struct tare_graph *function) {
-    const struct tare_graph_model *model = function->model;
-    struct tare_arena arena = { 0 };
-    tare_status status = TARE_OK;
-    for (size_t g = 0; g <= model->n_functions; g++) {
-        const struct tare_graph *graph = graph_at(model, g);
-        for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++) {
-            struct tare_call_site site = { .n_callees = 0 };
-            if (!graph->nodes[i]->dead) status = tare_call_site(&site, &arena, graph->nodes[i]);
-            for (size_t c = 0; c < site.n_callees; c++)
-                *callers += site.callees[c] == function;
-        }
-    }
-    tare_arena_free(&arena);
-    return status;
-}
-
 /* Whether an edge is a weight of its own that the caller of a shared function passes. */
 static tare_status is_own_weight(bool *out, struct tare_edge edge, const struct tare_graph *callee) {
     const struct tare_tensor *weight = tare_edge_constant(edge);
     size_t callers = 0;
-    if (weight && tare_is_worth_copying(weight)) TARE_TRY(count_callers(&callers, callee));
+    if (weight && tare_is_worth_copying(weight)) TARE_TRY(tare_count_callers(&callers, callee));
     *out = callers > 1;
     return TARE_OK;
 }
@@ -225,41 +209,19 @@ static struct tare_edge numbers_of(struct tare_emit *emit, const struct part *pa
     return tare_emit_node(emit, "Slice", "part/numbers", inputs, 3, attrs);
 }
 
-static tare_status add_carried(struct tare_node *loop, struct tare_graph *condition, struct tare_graph *body,
-                               struct tare_edge value) {
-    const struct tare_attr *types = tare_node_list(loop, "T");
-    const int dtype = tare_edge_dtype(value);
-    int *dtypes = tare_malloc((loop->n_inputs + 1) * sizeof *dtypes);
-    tare_status status = dtypes && types && types->count == loop->n_inputs ? TARE_OK : TARE_NO_MEMORY;
-    for (size_t i = 0; i < loop->n_inputs && status == TARE_OK; i++)
-        dtypes[i] = types->items[i].type;
-    if (status == TARE_OK) {
-        dtypes[loop->n_inputs] = dtype;
-        status = tare_node_set_type_list(loop, "T", dtypes, loop->n_inputs + 1);
-    }
-    tare_free(dtypes);
-    TARE_TRY(status);
-    struct tare_node *arg = tare_graph_add_arg(body, "part_number", dtype);
-    if (!arg || !tare_graph_add_arg(condition, "part_number", dtype)) return TARE_NO_MEMORY;
-    TARE_TRY(tare_graph_add_return(body, "part_number_of_next", dtype, (struct tare_edge){ arg, 0 }));
-    TARE_TRY(tare_node_add_input(loop, value));
-    tare_node_remove_attr(loop, "output_shapes");
-    tare_node_remove_attr(loop, "_output_shapes");
-    TARE_TRY(tare_graph_drop_arg_shapes(condition));
-    TARE_TRY(tare_graph_drop_arg_shapes(body));
-    return tare_node_resolve(loop);
-}
-
 /* Loop input k, a part of a stack. */
 static tare_status enter_loop(struct tare_node *loop, size_t k, const struct part *part, struct tare_graph *condition,
                               struct tare_graph *body) {
+    const struct tare_call_site site = { .kind = TARE_CALL_LOOP,
+                                         .callees = (struct tare_graph *[]){ condition, body },
+                                         .n_callees = 2 };
     struct tare_emit emit = { .graph = loop->graph, .prefix = loop->name };
     struct tare_edge numbers = numbers_of(&emit, part);
     struct tare_node *slices[64];
     size_t count = 0;
     TARE_TRY(emit.status);
     tare_graph_replace_uses(loop->graph, (struct tare_edge){ loop, (int)k }, loop->inputs[k], NULL);
-    TARE_TRY(add_carried(loop, condition, body, numbers));
+    TARE_TRY(tare_pass_value(loop, &site, "part_number", numbers));
     tare_node_set_input(loop, k, part->stack);
     for (const struct tare_use *use = tare_edge_first_use((struct tare_edge){ body->args[k], 0 }); use;
          use = tare_edge_next_use(use))
@@ -283,8 +245,8 @@ static tare_status enter_loops(struct tare_graph *graph, size_t *changes) {
             struct part part;
             if (!find_part(&part, loop->inputs[k]) || !only_chooses(body, k, part.shape.rank)) continue;
             if (tare_graph_count_uses(condition, (struct tare_edge){ condition->args[k], 0 }, NULL)) continue;
-            if (!callers) TARE_TRY(count_callers(&callers, condition));
-            if (callers == 1) TARE_TRY(count_callers(&callers, body));
+            if (!callers) TARE_TRY(tare_count_callers(&callers, condition));
+            if (callers == 1) TARE_TRY(tare_count_callers(&callers, body));
             if (callers != 2) break; /* another loop has one of the functions */
             TARE_TRY(enter_loop(loop, k, &part, condition, body));
             ++*changes;
@@ -302,7 +264,7 @@ static tare_status run_once(struct tare_arena *arena, struct tare_graph_model *m
         TARE_TRY(inline_calls(arena, graph_at(model, g), true, changes));
     for (size_t g = 0; g <= model->n_functions; g++)
         TARE_TRY(enter_loops(graph_at(model, g), changes));
-    return TARE_OK;
+    return tare_choose_inside(model, changes);
 }
 
 /* Stacks that folding made (a reshaped one) become constants of the loops first; so do those of inner loops, and
