@@ -259,8 +259,7 @@ tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct ta
                 TARE_TRY(add_layer(list, arena, order[i], shapes, bindings, kind));
     if (list->count == first) return TARE_OK; /* there may be no array */
     drop_stacks(list, first);
-    tare_quant_find_loop(list->layers + first, list->count - first);
-    return TARE_OK;
+    return tare_quant_find_loop(arena, list->layers + first, list->count - first);
 }
 
 /* ---- weights ---- */

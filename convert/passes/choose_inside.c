@@ -22,12 +22,26 @@ struct formula {
     bool chooses;
 };
 
-static bool add_number(struct formula *formula, struct tare_edge number) {
-    if (!tare_dtype_is_integer(tare_edge_dtype(number))) return false;
-    for (size_t i = 0; i < formula->n_numbers; i++)
-        if (tare_edge_equal(formula->numbers[i], number)) return true;
+/* The place of a number; formula->n_numbers: it has none. */
+static size_t place_of(const struct formula *formula, struct tare_edge number) {
+    size_t place = 0;
+    while (place < formula->n_numbers && !tare_quant_same_number(formula->numbers[place], number))
+        place++;
+    return place;
+}
+
+/* A number, or a vector that packs some. */
+static bool add_numbers(struct formula *formula, struct tare_edge edge, int depth) {
+    if (tare_edge_constant(edge)) return true;
+    if (!tare_dtype_is_integer(tare_edge_dtype(edge))) return false;
+    if (depth == 0 && tare_node_is(edge.node, "Pack")) {
+        for (size_t i = 0; i < edge.node->n_inputs; i++)
+            if (!add_numbers(formula, edge.node->inputs[i], depth + 1)) return false;
+        return true;
+    }
+    if (place_of(formula, edge) < formula->n_numbers) return true;
     if (formula->n_numbers == MOST_NUMBERS) return false;
-    formula->numbers[formula->n_numbers++] = number;
+    formula->numbers[formula->n_numbers++] = edge;
     return true;
 }
 
@@ -42,7 +56,7 @@ static bool read_formula(struct formula *formula, struct tare_edge edge, int dep
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_edge input = node->inputs[i];
         if (i == 0 || scales_it ? read_formula(formula, input, depth + 1) : tare_edge_constant(input) != NULL) continue;
-        if (!is_choice || i == 0 || !add_number(formula, input)) return false;
+        if (!is_choice || i == 0 || !add_numbers(formula, input, 0)) return false;
     }
     formula->chooses |= is_choice;
     return true;
@@ -53,9 +67,9 @@ static struct tare_edge copy_formula(tare_status *status, struct tare_graph *fun
                                      const struct formula *formula, struct tare_node *const *args) {
     const struct tare_edge nothing = { NULL, 0 };
     const struct tare_tensor *value = tare_edge_constant(edge);
+    const size_t place = place_of(formula, edge);
     struct tare_node *copy;
-    for (size_t i = 0; i < formula->n_numbers; i++)
-        if (tare_edge_equal(formula->numbers[i], edge)) return (struct tare_edge){ args[i], 0 };
+    if (place < formula->n_numbers) return (struct tare_edge){ args[place], 0 };
     copy = value ? tare_graph_add_const(function, edge.node->name, value)
                  : tare_graph_add(function, edge.node->op, edge.node->name);
     if (!copy) *status = TARE_NO_MEMORY;
@@ -80,16 +94,15 @@ static tare_status is_multiplied(bool *out, struct tare_arena *arena, struct tar
         struct tare_call_site site;
         if (!user || user->dead) continue;
         *out = tare_quant_multiplies(user);
-        const bool follows = tare_op_is_one_of(user->op, scales) ||
-                             (use->input == 0 && (tare_op_is_one_of(user->op, keepers) ||
-                                                  tare_op_is_one_of(user->op, choices)));
+        const bool follows =
+            tare_op_is_one_of(user->op, scales) ||
+            (use->input == 0 && (tare_op_is_one_of(user->op, keepers) || tare_op_is_one_of(user->op, choices)));
         if (follows) TARE_TRY(is_multiplied(out, arena, (struct tare_edge){ user, 0 }, depth + 1));
         TARE_TRY(tare_call_site(&site, arena, user));
         for (size_t c = 0; c < site.n_callees && use->input >= site.first && !*out; c++)
             if (use->input - site.first < site.callees[c]->n_args)
-                TARE_TRY(is_multiplied(out, arena,
-                                       (struct tare_edge){ site.callees[c]->args[use->input - site.first], 0 },
-                                       depth + 1));
+                TARE_TRY(is_multiplied(
+                    out, arena, (struct tare_edge){ site.callees[c]->args[use->input - site.first], 0 }, depth + 1));
     }
     return TARE_OK;
 }
@@ -173,7 +186,7 @@ static bool is_kept(const struct tare_call_site *site, size_t k) {
 static tare_status find_argument(size_t *out, struct tare_node *node, struct tare_call_site *site,
                                  struct tare_edge value) {
     for (*out = 0; *out < site->n_args; ++*out)
-        if (tare_edge_equal(node->inputs[site->first + *out], value) && is_kept(site, *out)) return TARE_OK;
+        if (is_kept(site, *out) && tare_quant_same_number(node->inputs[site->first + *out], value)) return TARE_OK;
     site->n_args++;
     return tare_pass_value(node, site, "part_number", value);
 }
@@ -213,7 +226,7 @@ struct search {
         struct tare_node *node;
         size_t k;
         struct found *next;
-    } *first, **last;
+    } * first, **last;
 };
 
 /* Whether quantization can follow the formula of a weight to its stack. */
@@ -245,8 +258,8 @@ static tare_status find_at(struct search *search, struct tare_node *node) {
         if (!owned) return TARE_OK;
         for (size_t c = 0; c < site.n_callees && !multiplied; c++)
             if (k < site.callees[c]->n_args)
-                TARE_TRY(is_multiplied(&multiplied, &search->arena, (struct tare_edge){ site.callees[c]->args[k], 0 },
-                                       0));
+                TARE_TRY(
+                    is_multiplied(&multiplied, &search->arena, (struct tare_edge){ site.callees[c]->args[k], 0 }, 0));
         if (!multiplied) continue;
         struct found *one = TARE_NEW(&search->arena, struct found);
         if (!one) return TARE_NO_MEMORY;

@@ -12,7 +12,7 @@ struct tare_shlo_op_count {
 struct tare_shlo_summary {
     struct tare_shlo_op_count *ops; /* most frequent first, then by name; functions and the module are not counted */
     size_t n_kinds, n_ops, n_functions;
-    size_t n_products, n_convolutions; /* dot, dot_general; convolution, dynamic_conv */
+    size_t n_products, n_convolutions; /* dot, dot_general; convolution, dynamic_conv; of one platform */
     size_t constant_bytes;             /* as stored */
 };
 

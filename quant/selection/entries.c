@@ -1,7 +1,7 @@
 /* Ranges by iteration. */
 #include "quant/selection/entries.h"
 #include "calib/statistics.h"
-#include "graph/model.h"
+#include "graph/calls.h"
 #include "quant/fake_quant.h"
 #include "quant/range_cache.h"
 #include "quant/selection/emit_selection.h"
@@ -34,36 +34,50 @@ static bool reads_by_another(const struct tare_quant_layer *layers, const struct
     return false;
 }
 
-static bool has_loop_with(const struct tare_graph *graph, const struct tare_graph *body) {
-    static const char *const loops[] = { "StatelessWhile", "While", NULL };
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        if (tare_op_is_one_of(graph->nodes[i]->op, loops) && tare_node_function(graph->nodes[i], "body") == body)
-            return true;
-    return false;
+/* Whether a node runs a function in each iteration of a loop: as its body, or in a branch of one. */
+static tare_status is_in_loop(bool *out, struct tare_arena *arena, const struct tare_graph *function, int depth);
+
+static tare_status runs_in_loop(bool *out, struct tare_arena *arena, const struct tare_node *node,
+                                const struct tare_graph *function, int depth) {
+    struct tare_call_site site;
+    TARE_TRY(tare_call_site(&site, arena, node));
+    for (size_t c = 0; c < site.n_callees && !*out; c++) {
+        if (site.callees[c] != function) continue;
+        *out = site.kind == TARE_CALL_LOOP && c == site.n_callees - 1;
+        if (site.kind == TARE_CALL_BRANCH) TARE_TRY(is_in_loop(out, arena, node->graph, depth + 1));
+    }
+    return TARE_OK;
 }
 
 /* The number of an entry is that of an iteration only there; elsewhere a request chooses it, and some entries have seen
  * few samples, or none. */
-static bool is_loop_body(const struct tare_graph *graph) {
-    const struct tare_graph_model *model = graph->model;
-    bool is_body = has_loop_with(model->main, graph);
-    for (size_t i = 0; i < model->n_functions && !is_body; i++)
-        is_body = has_loop_with(model->functions[i], graph);
-    return is_body;
+static tare_status is_in_loop(bool *out, struct tare_arena *arena, const struct tare_graph *function, int depth) {
+    enum { DEEPEST = 4 };
+    const struct tare_graph_model *model = function->model;
+    if (depth == DEEPEST) return TARE_OK;
+    for (size_t g = 0; g <= model->n_functions && !*out; g++) {
+        const struct tare_graph *graph = g ? model->functions[g - 1] : model->main;
+        for (size_t i = 0; i < graph->n_nodes && !*out; i++)
+            if (!graph->nodes[i]->dead) TARE_TRY(runs_in_loop(out, arena, graph->nodes[i], function, depth));
+    }
+    return TARE_OK;
 }
 
-void tare_quant_find_loop(struct tare_quant_layer *layers, size_t count) {
+tare_status tare_quant_find_loop(struct tare_arena *arena, struct tare_quant_layer *layers, size_t count) {
     struct tare_quant_selection *first = NULL;
+    bool in_loop = false;
     struct tare_observed_counter counter;
     for (size_t i = 0; i < count && !first; i++)
         if (layers[i].selection && tare_quant_find_counter(&counter, layers[i].selection)) first = layers[i].selection;
-    if (!first || !is_loop_body(layers[0].op->graph)) return;
+    if (first) TARE_TRY(is_in_loop(&in_loop, arena, layers[0].op->graph, 0));
+    if (!in_loop) return TARE_OK;
     for (size_t i = 0; i < count; i++) {
         struct tare_quant_layer *layer = &layers[i];
         if (layer->kind == TARE_KIND_GATHER || layer->refused) continue;
         layer->loop = layer->selection ? layer->selection : first;
         if (!tare_quant_find_counter(&counter, layer->loop) || reads_by_another(layers, layer)) layer->loop = NULL;
     }
+    return TARE_OK;
 }
 
 /* ---- ranges ---- */

@@ -36,7 +36,7 @@ tare_status tare_quant_add_scaling(struct tare_quant_selection *s, struct tare_a
 
 /* ---- scales ---- */
 
-/* Whether two nodes compute the same: exports repeat what computes an index. Names of layers do not matter. */
+/* Names of layers do not matter. */
 static bool is_alike(const struct tare_node *a, const struct tare_node *b, int *budget) {
     if (a == b) return true;
     if ((*budget)-- <= 0 || strcmp(a->op, b->op) != 0 || a->n_inputs != b->n_inputs || a->n_attrs != b->n_attrs ||
@@ -61,12 +61,15 @@ static struct tare_quant_index number_of(struct tare_quant_index index) {
     return index;
 }
 
-static bool same_index(const struct tare_quant_index *a, const struct tare_quant_index *b) {
+bool tare_quant_same_number(struct tare_edge a, struct tare_edge b) {
     enum { MOST_VISITED = 64 };
-    const struct tare_quant_index x = number_of(*a), y = number_of(*b);
     int budget = MOST_VISITED;
-    return x.size == y.size && x.element == y.element && x.edge.index == y.edge.index &&
-           is_alike(x.edge.node, y.edge.node, &budget);
+    return a.index == b.index && is_alike(a.node, b.node, &budget);
+}
+
+static bool same_index(const struct tare_quant_index *a, const struct tare_quant_index *b) {
+    const struct tare_quant_index x = number_of(*a), y = number_of(*b);
+    return x.size == y.size && x.element == y.element && tare_quant_same_number(x.edge, y.edge);
 }
 
 static bool same_choice(const struct tare_quant_selection *a, const struct tare_quant_selection *b) {

@@ -61,6 +61,8 @@ bool tare_quant_find_counter(struct tare_observed_counter *counter, const struct
  * `operand`, to that with the whole stack: its batches are those of all entries. TARE_UNSUPPORTED with the reason. */
 tare_status tare_quant_select_product(struct tare_quant_product *product, struct tare_quant_selection *selection,
                                       const struct tare_shape *stack) TARE_WARN_UNUSED;
+/* Whether two edges compute the same: exports repeat what computes an index. */
+bool tare_quant_same_number(struct tare_edge a, struct tare_edge b);
 /* Whether the node chooses from the stack, or from that of a scale. */
 bool tare_quant_chooses_by(const struct tare_quant_selection *selection, const struct tare_node *chooser);
 /* Whether all uses of a node's output lead to choices from the stack that `chooser` takes: `accepts` is asked for each

@@ -37,6 +37,9 @@ PYTHON
 # What is built has the branches for a TPU, from calibration on: of those for other platforms nothing is left.
 float32='--converter_options_string=bfloat16_optimization: DISABLED'
 "$helper" samples x.tfrecord arg0 'float[3] 1 2 3' 3 || fail "samples"
+# a product is counted once, not once for each platform
+"$tare" inspect "$modules/platform_branches.jaxexport" >branches 2>err || fail "inspect: $(cat err)"
+grep -q '1 matrix products' branches || fail "products: $(cat branches)"
 "$tare" calibrate "$modules/platform_branches.jaxexport" --data x.tfrecord -o x.calib --quiet 2>err || fail "calibrate: $(cat err)"
 "$tare" convert "$modules/platform_branches.jaxexport" tpu --quiet "$float32" >out 2>err || fail "convert: $(cat err)"
 "$tare" convert "$modules/platform_branches.jaxexport" tpu_int8 --quiet --calibration x.calib --allow-unquantized >out 2>err ||

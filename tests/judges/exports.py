@@ -38,7 +38,8 @@ REAL = ("resnet8_cifar10", "mlperf-tiny-kws", "autoencoder_ad", "mobilenet_vww",
 BATCH, JUDGED = 2, 2      # examples in one call; calls that are compared
 AMPLIFYING = {"basic-pitch": 16}       # times as many ulps: logarithms of spectra with small values
 
-NO_FORM = ("the model has no quantizable op", "does not support TensorFlow 1 models")      # models that cannot have a form
+NO_FORM = ("the model has no quantizable op",)      # models that cannot have a form
+ONLY_AS_MODULE = "does not support TensorFlow 1 models"
 
 # Differences that are known; one that passes is a failure.
 KNOWN = {
@@ -145,12 +146,25 @@ class Exports:
             source = case.model if not form.command else self.folder / f"{case.name}-{form.name}"
             if form.command:
                 given = ("--data", str(data)) if form.name in CALIBRATED else ()
-                if not self.ran(case, form, form.command, program.tare(form.command, case.model, source, "--quiet", *form.arguments, *given)):
+                if not self.ran(case, form, form.command, self.make(case, form, source, *given)):
                     continue
             file = self.folder / f"{case.name}.jax"
-            batch = next(iter(case.rows[0].values())).shape[:1] or (1,)
-            if self.ran(case, form, "export", program.tare("export", source, file, "--container", "jax", "--batch", batch[0], "--quiet")):
+            if self.ran(case, form, "export", self.export(case, source, file)):
                 self.call(case, form, source, file)
+
+    @staticmethod
+    def export(case: Case, source: Path, file: Path, container: str = "jax") -> program.Run:
+        batch = next(iter(case.rows[0].values())).shape[:1] or (1,)
+        return program.tare("export", source, file, "--container", container, "--batch", batch[0], "--quiet")
+
+    def make(self, case: Case, form: Form, source: Path, *given: str) -> program.Run:
+        """Makes the form of the model. TensorFlow 1 models are converted as the modules that they are exported to."""
+        run = program.tare(form.command, case.model, source, "--quiet", *form.arguments, *given)
+        if ONLY_AS_MODULE not in run.message:
+            return run
+        module = self.folder / f"{case.name}-module"
+        run = self.export(case, case.model, module, "saved_model")
+        return run if run.status else program.tare(form.command, module, source, "--quiet", *form.arguments, *given)
 
     def call(self, case: Case, form: Form, source: Path, file: Path) -> None:
         """JAX reads the file and calls it."""
