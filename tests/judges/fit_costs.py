@@ -28,7 +28,7 @@ CHIPS = {  # clock, memory of the vector unit, whether its matrix units are of 2
     "v5e": (1.5e9, 128, False), "v6e": (1.75e9, 128, True), "v5p": (1.75e9, 64, False), "tpu7x": (1.9e9, 64, True),
 }
 TABLES = Path(__file__).parents[1] / "tpu" / "compiler"
-WEIGHTS = {"layer": .4, "network": .8, "model": 1.5}
+WEIGHTS = {"network": .8, "model": 1.5}
 RATIOS = 1.5    # weight of a quotient
 
 
@@ -38,8 +38,8 @@ def read(table: Path) -> list[dict[str, str]]:
 
 
 def counted(counter: str, folder: Path) -> list[dict]:
-    """Rows of both tables with their amounts of work: those of float groups, then those of integers."""
-    rows = [row | {"kind": "network" if len(row["layers"].split()) > 2 else "layer"} for row in read(TABLES / "networks.tsv")]
+    """Rows of networks and models with their amounts of work: those of float groups, then those of integers."""
+    rows = [row | {"kind": "network"} for row in read(TABLES / "networks.tsv")]
     for row in read(TABLES / "models.tsv"):
         rows.append(row | {"kind": "held out" if row["model"].startswith("other_") else "model", "network": row["model"]})
     work = {}
@@ -87,7 +87,7 @@ def main(counter: str, folder: Path) -> None:
     for chip, (_, _, wide) in CHIPS.items():
         chosen = [row for row in rows if row["chip"] == chip and row["kind"] != "held out"]
         fitted[chip] = fit(chosen, PRIOR[wide])
-        report(chip, [row for row in chosen if row["kind"] != "layer"], fitted)
+        report(chip, chosen, fitted)
     for kind in ("network", "model", "held out"):
         for chips in (("v5e",), ("v6e",), ("v5e", "v6e")):
             report(f"{kind}, {' and '.join(chips)}", [row for row in rows if row["kind"] == kind and row["chip"] in chips], fitted)

@@ -1,8 +1,10 @@
-"""tpu_costs.py FOLDER TABLES [CHIP:BATCH…] [NAME…]: what Google's compiler for TPUs says that networks (cost_networks.py) and models (cost_models.py)
-cost, without a TPU. They are written to FOLDER as SavedModels, float and quantized, and converted as `tare check` does it. The rows that
-networks.tsv and models.tsv of the folder TABLES lack are added, one at a time: all, or those of a chip and batch, a network or model. TARE is the program.
+"""tpu_costs.py FOLDER TABLES [CHIP:BATCH…] [NAME…]: what Google's compiler for TPUs says that layers (cost_layers.py), networks
+(cost_networks.py) and models (cost_models.py) cost, without a TPU. They are written to FOLDER as SavedModels, float and quantized, and
+converted as `tare check` does it. The rows that layers.tsv, networks.tsv and models.tsv of the folder TABLES lack are added, one at a time:
+all, or those of a chip and batch, of a table (layers, networks, models) or of one of its names. TARE is the program.
 
-Forms: bf16 is what a conversion writes; int8 is static quantization, of a network of all layers but the depthwise ones and the additions.
+Forms: bf16 is what a conversion writes; int8 is static quantization, of a layer or network whatever its size, but for depthwise layers
+and additions.
 cycles are the compiler's estimate; they are too high for int8 convolutions of fewer than 32 images, whose rows the compiler
 rounds up. There, bundles are the instructions of the machine code, - elsewhere."""
 from __future__ import annotations
@@ -14,12 +16,14 @@ import re
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
+from cost_layers import FLOAT_ONLY, LAYERS  # noqa: E402
 from cost_models import FITTED, HELD_OUT  # noqa: E402
 from cost_networks import NETWORKS, network  # noqa: E402
 from keras import layers as kl  # noqa: E402
@@ -35,13 +39,8 @@ ORDER = [("v5e", 8), ("v6e", 8), ("v5e", 32), ("v6e", 32), ("v5p", 8), ("tpu7x",
 
 # ---- models ----
 
-def is_quantized(name: str) -> bool:
-    """A depthwise layer by itself stays float."""
-    return not name.startswith("depthwise")
-
-
 def write(folder: Path, name: str, model: keras.Model, all_layers: bool) -> None:
-    """The float model, its records and the quantized model."""
+    """The float model, its records and the quantized model, if anything is quantized."""
     random = np.random.default_rng(5)
     for layer in model.layers:
         if isinstance(layer, kl.BatchNormalization):
@@ -50,11 +49,13 @@ def write(folder: Path, name: str, model: keras.Model, all_layers: bool) -> None
     shape = (RECORDS // (8 if all_layers else 1), *model.input_shape[1:])
     is_words = model.inputs[0].dtype == "int32"
     np.save(folder / f"{name}.npy", random.integers(0, model.layers[1].input_dim, shape).astype("int32") if is_words else random.normal(0, 1, shape).astype("float32"))
-    model.export(folder / f"{name}-bf16", format="tf_saved_model", verbose=False)
-    if not is_quantized(name):
-        return
-    subprocess.run([os.environ["TARE"], "quantize", folder / f"{name}-bf16", folder / f"{name}-int8", "--data", folder / f"{name}.npy", "--method", "static",
-                    "--bits", "8", "--activation-bits", "8", *(["--min-elements", "1"] if all_layers else []), "--quiet", "--overwrite"], check=True)
+    if name not in FLOAT_ONLY:
+        model.export(folder / f"{name}-float", format="tf_saved_model", verbose=False)
+        subprocess.run([os.environ["TARE"], "quantize", folder / f"{name}-float", folder / f"{name}-int8", "--data", folder / f"{name}.npy", "--method",
+                        "static", "--bits", "8", "--activation-bits", "8", *(["--min-elements", "1"] if all_layers else []), "--quiet", "--overwrite"], check=True)
+        (folder / f"{name}-float").rename(folder / f"{name}-bf16")      # last: an interrupted run writes the model again
+    else:
+        model.export(folder / f"{name}-bf16", format="tf_saved_model", verbose=False)
 
 
 def module(folder: Path, model: str, batch: int) -> Path:
@@ -109,7 +110,7 @@ class Table:
             self.rows = {tuple(line[:4]): line[4:] for line in lines}
 
     def missing(self, names: list[str], chip: str, batch: int) -> list[tuple[str, str]]:
-        return [(name, form) for name in names for form in FORMS if (name, form, chip, str(batch)) not in self.rows and (form == "bf16" or is_quantized(name))]
+        return [(name, form) for name in names for form in FORMS if (name, form, chip, str(batch)) not in self.rows and (form == "bf16" or name not in FLOAT_ONLY)]
 
     def set(self, key: tuple[str, ...], *more: object) -> None:
         """A run that is interrupted leaves a whole table."""
@@ -139,20 +140,25 @@ def fill_bundles(table: Table, folder: Path, names: list[str], asked: list[tuple
             table.set(key, cycles, bundles(chip, module(folder, f"{name}-{form}", int(batch))), layers)
 
 
+def asked_of(words: list[str], kind: str, all_of: dict) -> dict:
+    """The names of a table that are asked for: all by default, or by the table's name."""
+    names = [word for word in words if ":" not in word]
+    return {name: all_of[name] for name in all_of if not names or kind in names or name in names}
+
+
 def main(folder: Path, tables: Path, words: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    names = [word for word in words if ":" not in word]
-    networks, models = ({name: all_of[name] for name in all_of if not names or name in names} for all_of in (NETWORKS, FITTED | HELD_OUT))
-    for name in [*networks, *models]:
-        if not (folder / f"{name}-{FORMS[is_quantized(name)]}").exists():
+    layers, networks, models = (asked_of(words, *one) for one in (("layers", LAYERS), ("networks", NETWORKS), ("models", FITTED | HELD_OUT)))
+    for name, made in (layers | {name: partial(network, line) for name, line in networks.items()} | models).items():
+        if not (folder / f"{name}-bf16").exists():
             keras.utils.set_random_seed(5)
-            write(folder, name, network(networks[name]) if name in networks else models[name](), name in networks)
-    asked = [one for one in ORDER if f"{one[0]}:{one[1]}" in words] or ORDER
-    fill(Table(tables / "models.tsv", ["model", "form", "chip", "batch", "cycles"]), folder, list(models), [one for one in asked if one in ORDER[:4]], lambda _: ())
+            write(folder, name, made(), name not in models)
     table = Table(tables / "networks.tsv", ["network", "form", "chip", "batch", "cycles", "bundles", "layers"])
-    larger = [name for name in networks if len(networks[name].split()) > 2]
-    for some in larger, [*networks]:
-        fill(table, folder, some, asked, lambda name: ("-", networks[name]))
+    asked = [one for one in ORDER if f"{one[0]}:{one[1]}" in words] or ORDER
+    for one in asked:
+        fill(Table(tables / "layers.tsv", ["layer", "form", "chip", "batch", "cycles"]), folder, [*layers], [one], lambda _: ())
+        fill(table, folder, [*networks], [one], lambda name: ("-", networks[name]))
+        fill(Table(tables / "models.tsv", ["model", "form", "chip", "batch", "cycles"]), folder, [*models], [one], lambda _: ())
     fill_bundles(table, folder, list(networks), asked)
 
 
