@@ -2,6 +2,7 @@
 #include "eval/verdict.h"
 #include "base/strbuf.h"
 #include "eval/target.h"
+#include "tpu/cost/fused.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,7 +11,6 @@ static const double COMPETES = 1.25;  /* times the size of the smallest candidat
 static const double SAME_SIZE = 1.05; /* likewise */
 static const double SAME_TIME = 1.01; /* times the time of the fastest one */
 static const double CLEARLY = 1.05;   /* times: smaller differences of estimated times are not told */
-static const double CERTAIN = 0.9;    /* times: an estimate that is less than this is likely to be right */
 
 /* ---- one model against float ---- */
 
@@ -81,7 +81,7 @@ static double time_of(const struct tare_comparison *c, const struct tare_compari
 
 /* Not slower than float on the chip. */
 static bool is_fast(const struct tare_comparison *c, const struct tare_comparison_row *row) {
-    const double most = is_compiled(c) || !row->quantized ? SAME_TIME : CERTAIN;
+    const double most = is_compiled(c) || !row->quantized ? SAME_TIME : TARE_TPU_CERTAIN;
     return time_of(c, row) <= most * time_of(c, &c->rows[0]);
 }
 

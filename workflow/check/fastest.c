@@ -15,8 +15,6 @@
 #include <math.h>
 #include <string.h>
 
-static const double CERTAIN = 0.9; /* of the float model's estimate: less than the estimate's errors */
-
 struct choosing {
     const struct tare_fastest_task *task;
     struct tare_fastest *out;
@@ -239,7 +237,7 @@ static tare_status compile_forms(struct choosing *c) {
 
 static void choose(struct choosing *c) {
     struct tare_fastest *out = c->out;
-    const double factor = out->compiler ? 1 : CERTAIN;
+    const double factor = out->compiler ? 1 : TARE_TPU_CERTAIN;
     double least = out->cost[TARE_FASTEST_FLOAT] * factor;
     for (enum tare_fastest_form form = TARE_FASTEST_ALL; form < TARE_FASTEST_FORMS; form++)
         if (out->cost[form] < least) {
