@@ -188,12 +188,13 @@ tare_status tare_model_convert_quantized(tare_model **out, char **report, const 
     *out = NULL;
     if (report) *report = NULL;
     if (flags & ~(unsigned)(TARE_CONVERT_ALLOW_INCOMPATIBLE | TARE_CONVERT_FIND_FUNCTIONS |
-                            TARE_CONVERT_BFLOAT16_OUTPUTS | TARE_CONVERT_KEEP_TAGS))
+                            TARE_CONVERT_BFLOAT16_OUTPUTS | TARE_CONVERT_KEEP_TAGS | TARE_CONVERT_ALLOW_DEPENDENT_ROWS))
         TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "unknown flags %#x", flags));
     TARE_CHECK(tare_option_text_read(&values, &arena, &set, quantize_options));
     TARE_CHECK(tare_workflow_quantize_open(&values.how, &arena));
     TARE_CHECK(read_converter(&converter, &arena, text, &values.how, contents != NULL));
     converter.allow_incompatible |= (flags & TARE_CONVERT_ALLOW_INCOMPATIBLE) != 0;
+    converter.allows_dependent_rows = flags & TARE_CONVERT_ALLOW_DEPENDENT_ROWS;
     converter.automatic = flags & TARE_CONVERT_FIND_FUNCTIONS;
     converter.rounds_outputs = flags & TARE_CONVERT_BFLOAT16_OUTPUTS;
     converter.keeps_tags = flags & TARE_CONVERT_KEEP_TAGS;

@@ -31,7 +31,8 @@ struct convert_options {
     struct tare_quantize_request how;
     const char *float_model;
     int functions, bfloat16, module; /* module: one more than the container; 0: a SavedModel as usual */
-    bool keep_module, check, dry_run, allow_incompatible, allow_missing, bfloat16_outputs, overwrite, json, quiet;
+    bool keep_module, check, dry_run, allow_incompatible, allow_dependent_rows, allow_missing, bfloat16_outputs,
+        overwrite, json, quiet;
     struct tare_option_list plugins;
     struct tare_log_options logging;
 };
@@ -77,6 +78,9 @@ static const struct tare_option rows[] = {
       .help = "run all checks and print the reports, but do not write the model" },
     { TARE_OPTION(struct convert_options, "allow-incompatible", FLAG, allow_incompatible),
       .help = "convert functions that the TPU compiler rejects, with a warning for each reason" },
+    { TARE_OPTION(struct convert_options, "allow-dependent-rows", FLAG, allow_dependent_rows),
+      .help = "batch functions whose results for a request depend on the requests that are batched with it, with a "
+              "warning" },
     { TARE_OPTION(struct convert_options, "bfloat16", CHOICE, bfloat16), .choices = bfloat16_choices,
       .fallback = "checked",
       .help = "values to round: those that the analysis finds safe, checked with the representative data if there are "
@@ -353,6 +357,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(read_options(&converter, &arena, &options));
     converter.tags = options.tags;
     converter.allow_incompatible |= options.allow_incompatible;
+    converter.allows_dependent_rows = options.allow_dependent_rows;
     converter.rounds_outputs = options.bfloat16_outputs;
     converter.extent = (enum tare_bf16_extent)options.bfloat16;
     converter.automatic = options.functions == FUNCTIONS_AUTO;

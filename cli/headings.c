@@ -15,7 +15,8 @@ const struct tare_option_heading tare_command_headings[] = {
       "allow-unquantized" },
     { "Choice", "auto max-drop min-sqnr max-mae max-size max-time metric margin sensitivity sensitivity-limit" },
     { "Cloud TPU", "tpu tpu_functions converter_options_string converter_options_file bfloat16 bfloat16-outputs "
-                   "keep-module stablehlo allow-incompatible for chip chip-batch compile check estimate shape top" },
+                   "keep-module stablehlo allow-incompatible allow-dependent-rows for chip chip-batch compile check "
+                   "estimate shape top" },
     { "Checks", "reference check-numerics profile trace batching observe channels" },
     { "Execution",
       "threads batch jobs memory shard resume autosave state retries plugin allow-missing-variables verbose "

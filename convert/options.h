@@ -46,7 +46,8 @@ struct tare_converter_options {
     enum tare_bf16_extent extent; /* not in the message: which values are rounded */
     bool rounds_outputs;          /* not in the message: final probabilities and logits are rounded to bfloat16, too */
     bool allow_incompatible;      /* what a TPU would refuse is said, not refused */
-    bool shares_cluster;          /* one cluster name for all functions */
+    bool allows_dependent_rows; /* not in the message: batches whose rows depend on each other are said, not refused */
+    bool shares_cluster;        /* one cluster name for all functions */
     const char *const *float_ops; /* filterlist */
     size_t n_float_ops;
     bool keeps_variables; /* a model that is not quantized is not frozen either: not in the message, but implied by

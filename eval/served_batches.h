@@ -8,6 +8,7 @@
 #ifndef TARE_EVAL_SERVED_BATCHES_H
 #define TARE_EVAL_SERVED_BATCHES_H
 
+#include "eval/records.h"
 #include "eval/runner.h"
 
 /* Batches of one size. */
@@ -37,6 +38,10 @@ void tare_served_batches_free(struct tare_served_batches *batches); /* NULL is f
 /* The signature to make a session's outputs from: that of the constructor on the changed model. */
 const struct tare_signature *tare_served_batches_signature(const struct tare_served_batches *batches);
 
+/* Runs requests that arrive together through all batchers and sets their outputs. `edges`: of the signature above. */
+tare_status tare_served_batches_run_group(struct tare_served_batches *batches, struct tare_session *session,
+                                          const struct tare_signature_edges *edges, struct tare_bound_record *records,
+                                          size_t count) TARE_WARN_UNUSED;
 /* As tare_run_records; options->batch is ignored. Requests arrive in groups that fill the queue (max_enqueued_batches
  * batches of the largest size); the last batch of a group is executed though it may be incomplete, as at a timeout.
  * Errors of a batch have TensorFlow's texts. */

@@ -2,7 +2,6 @@
 #ifndef TARE_EVAL_SERVED_BATCHES_GROUP_H
 #define TARE_EVAL_SERVED_BATCHES_GROUP_H
 
-#include "eval/records.h"
 #include "eval/served_batches.h"
 
 /* A BatchFunction. */
@@ -24,10 +23,5 @@ struct tare_served_batches {
     struct tare_served_batcher *reports;
     size_t n_batchers, n_between; /* between: outputs of all batchers, which are fed */
 };
-
-/* Runs the records through all batchers and sets their outputs. */
-tare_status tare_served_batches_run_group(struct tare_served_batches *b, struct tare_session *session,
-                                          const struct tare_signature_edges *edges, struct tare_bound_record *records,
-                                          size_t count) TARE_WARN_UNUSED;
 
 #endif

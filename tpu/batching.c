@@ -248,7 +248,7 @@ static tare_status batch_function(struct batcher *b, struct tare_graph *function
     TARE_TRY(tare_batch_check_callers(b->arena, function, captured, b->shapes));
     TARE_TRY(tare_batch_check_dependence(b->arena, function, captured));
     TARE_TRY(tare_batch_try_sizes(b->result, b->arena, function, captured, b->shapes));
-    TARE_TRY(tare_batch_note_rows(b->result, b->arena, function, captured, b->shapes));
+    TARE_TRY(tare_batch_find_mixing(b->result, b->arena, function, captured, b->shapes));
     TARE_TRY(tare_batch_note_shapes(b->result, b->arena, function, captured, b->shapes));
     return wrap(b, function, captured, options);
 }

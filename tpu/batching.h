@@ -31,6 +31,7 @@ struct tare_batching_result {
     size_t n_notes;
     const char **warnings; /* requests that depend on others, or fail */
     size_t n_warnings;
+    const char *mixing; /* the first node that mixes the rows of a batch, and its function; NULL: none is known */
 };
 
 /* Text NULL: out of memory. */

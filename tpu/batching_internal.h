@@ -29,10 +29,10 @@ tare_status tare_batch_try_sizes(struct tare_batching_result *out, struct tare_a
 tare_status tare_batch_note_shapes(struct tare_batching_result *out, struct tare_arena *arena,
                                    const struct tare_graph *function, const bool *captured,
                                    const struct tare_model_shapes *shapes);
-/* Adds a warning for the first node that mixes the rows of a batch (tpu/batching_rows.c). */
-tare_status tare_batch_note_rows(struct tare_batching_result *out, struct tare_arena *arena,
-                                 const struct tare_graph *function, const bool *captured,
-                                 const struct tare_model_shapes *shapes);
+/* Sets out->mixing to the first node that mixes the rows of a batch (tpu/batching_rows.c). */
+tare_status tare_batch_find_mixing(struct tare_batching_result *out, struct tare_arena *arena,
+                                   const struct tare_graph *function, const bool *captured,
+                                   const struct tare_model_shapes *shapes);
 /* A signature's inputs and outputs: dense, with an open first dimension. */
 tare_status tare_batch_check_signature(const struct tare_signature *signature);
 

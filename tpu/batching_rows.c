@@ -260,9 +260,9 @@ static tare_status follow(struct rows *rows, const struct tare_graph *graph, con
     return TARE_OK;
 }
 
-tare_status tare_batch_note_rows(struct tare_batching_result *out, struct tare_arena *arena,
-                                 const struct tare_graph *function, const bool *captured,
-                                 const struct tare_model_shapes *shapes) {
+tare_status tare_batch_find_mixing(struct tare_batching_result *out, struct tare_arena *arena,
+                                   const struct tare_graph *function, const bool *captured,
+                                   const struct tare_model_shapes *shapes) {
     struct rows rows = { .arena = arena };
     struct tare_shape *args = TARE_NEW_ARRAY(arena, struct tare_shape, function->n_args + 1);
     int *axes = TARE_NEW_ARRAY(arena, int, function->n_args + 1), *returns;
@@ -278,11 +278,8 @@ tare_status tare_batch_note_rows(struct tare_batching_result *out, struct tare_a
     tare_bindings_free(rows.bindings);
     TARE_TRY(status);
     if (!rows.found) return TARE_OK;
-    return tare_batch_add_warning(
-        out, arena,
-        tare_arena_printf(arena,
-                          "batching of function %s: node '%s' (%s) %s: the results of a request depend on the requests "
-                          "that are batched with it, and on the padding (compute along another axis, or do not batch "
-                          "the function)",
-                          function->name, rows.found->name, rows.found->op, rows.what));
+    if (out->mixing) return TARE_OK;
+    out->mixing = tare_arena_printf(arena, "function %s: node '%s' (%s) %s", function->name, rows.found->name,
+                                    rows.found->op, rows.what);
+    return out->mixing ? TARE_OK : TARE_NO_MEMORY;
 }

@@ -149,17 +149,32 @@ static void step(const struct tare_convert_options *options) {
     if (options->step) options->step(options->step_arg);
 }
 
+/* The request with its data: the representative datasets of the options, unless there is --data. */
+static tare_status list_samples(struct tare_quantize_request *out, struct tare_arena *arena,
+                                const struct tare_converter_options *converter,
+                                const struct tare_convert_options *options) {
+    *out = *options->quantize.request;
+    return out->data.count || !converter->has_quantization ? TARE_OK
+                                                           : list_datasets(&out->data, arena, &converter->quantization);
+}
+
 /* Where functions were split automatically and there are samples, the model must return the same integers as before. */
 static tare_status place(struct tare_converted *out, struct tare_arena *arena, struct tare_graph_model *model,
-                         const struct tare_converter_options *converter, const struct tare_tpu_memory *before) {
+                         const struct tare_converter_options *converter, const struct tare_tpu_memory *before,
+                         const struct tare_convert_options *options) {
     const bool checks = converter->automatic && converter->has_quantization && converter->quantization.n_datasets;
     struct tare_integer_outputs integers = { 0 };
+    struct tare_quantize_request request;
+    struct tare_rows_check rows;
     tare_status status;
     if (checks) TARE_CHECK(tare_integer_outputs_record(&integers, model, &converter->quantization));
     TARE_CHECK(tare_pipeline_place(&out->conversion, arena, model, converter, before));
     if (checks)
         TARE_CHECK(tare_integer_outputs_check(&integers, model, &converter->quantization, &out->conversion.split));
-    status = tare_workflow_check_rows(&out->conversion.batching, arena, model);
+    TARE_CHECK(list_samples(&request, arena, converter, options));
+    rows.samples = &request;
+    rows.allows = converter->allows_dependent_rows;
+    status = tare_workflow_check_rows(&out->conversion.batching, arena, model, &rows);
 done:
     tare_integer_outputs_free(&integers);
     return status;
@@ -169,10 +184,9 @@ done:
 static tare_status check_bfloat16(struct tare_converted *out, struct tare_converter_options *converter,
                                   struct tare_arena *arena, const struct tare_graph_model *model,
                                   const struct tare_convert_options *options) {
-    struct tare_quantize_request request = *options->quantize.request;
+    struct tare_quantize_request request;
     if (!converter->bfloat16 || converter->extent != TARE_BF16_CHECKED) return TARE_OK;
-    if (!request.data.count && converter->has_quantization)
-        TARE_TRY(list_datasets(&request.data, arena, &converter->quantization));
+    TARE_TRY(list_samples(&request, arena, converter, options));
     TARE_TRY(tare_workflow_bfloat16_check(&out->checked, arena, model, converter, &request));
     converter->float_nodes = out->checked.nodes;
     converter->n_float_nodes = out->checked.n_nodes;
@@ -202,7 +216,7 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
     TARE_TRY(converter->has_quantization ? quantize(out, arena, model, options) : fold(out, arena, model, options));
     step(options);
     TARE_TRY(check_bfloat16(out, &checked, arena, model, options));
-    status = place(out, arena, model, converter, converter->automatic ? NULL : &before);
+    status = place(out, arena, model, converter, converter->automatic ? NULL : &before, options);
     if (status == TARE_OK) step(options);
     return status;
 }

@@ -17,6 +17,8 @@ enum tare_convert_flags {
     TARE_CONVERT_BFLOAT16_OUTPUTS = 4,
     /* Keep the tags of the model; otherwise those of a copy with TPU functions are "serve" and "tpu". */
     TARE_CONVERT_KEEP_TAGS = 8,
+    /* Batch functions whose results for a request depend on the requests that are batched with it, with a warning. */
+    TARE_CONVERT_ALLOW_DEPENDENT_ROWS = 16,
 };
 
 /* Returns a converted copy of the model. `converter_options`: a ConverterOptions message in text format

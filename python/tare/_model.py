@@ -35,10 +35,10 @@ __all__ = ["Function", "Model", "Signature", "load"]
 Path = Union[str, "os.PathLike[str]"]
 
 _OVERWRITE = 1
-_CONVERT_ARGUMENTS = ("options", "functions", "calibration", "allow_incompatible", "bfloat16_outputs", "keep_tags", "progress")
+_CONVERT_ARGUMENTS = ("options", "functions", "calibration", "allow_incompatible", "allow_dependent_rows", "bfloat16_outputs", "keep_tags", "progress")
 _MOST_THREADS = 1024
 _MOST_RUNNERS = 8  # of a function, by dtypes and shapes of the arguments
-_ALLOW_INCOMPATIBLE, _FIND_FUNCTIONS, _BFLOAT16_OUTPUTS, _KEEP_TAGS = 1, 2, 4, 8
+_ALLOW_INCOMPATIBLE, _FIND_FUNCTIONS, _BFLOAT16_OUTPUTS, _KEEP_TAGS, _ALLOW_DEPENDENT_ROWS = 1, 2, 4, 8, 16
 
 
 class Signature(NamedTuple):
@@ -562,6 +562,7 @@ class Model(Owner):
         functions: Union[str, Sequence[str], None] = None,
         calibration: Optional[Calibration] = None,
         allow_incompatible: bool = False,
+        allow_dependent_rows: bool = False,
         bfloat16_outputs: bool = False,
         keep_tags: bool = False,
         progress: Progress = None,
@@ -580,6 +581,8 @@ class Model(Owner):
             Alternatively, convert a result of `quantize`.
         allow_incompatible : bool
             Convert functions that a TPU cannot compile, with a warning for each reason.
+        allow_dependent_rows : bool
+            Batch functions whose results for a request depend on the requests that are batched with it, with a warning.
         bfloat16_outputs : bool
             Also round the final probabilities and their logits to bfloat16.
         keep_tags : bool
@@ -614,6 +617,8 @@ class Model(Owner):
         if calibration is not None and "quantization_options" not in given:
             text += "\nexternal_feature_configs { quantization_options { } }"
         flags = (_ALLOW_INCOMPATIBLE if allow_incompatible else 0) | (_BFLOAT16_OUTPUTS if bfloat16_outputs else 0)
+        if allow_dependent_rows:
+            flags |= _ALLOW_DEPENDENT_ROWS
         if keep_tags:
             flags |= _KEEP_TAGS
         if "tpu_functions" not in given:

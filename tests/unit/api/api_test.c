@@ -539,7 +539,7 @@ static void convert__returns_model_and_report(void **state) {
     assert_null(report);
     OK(tare_model_convert(&made, NULL, model, "", calibration, TARE_CONVERT_FIND_FUNCTIONS));
     tare_model_close(made);
-    REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, 16), TARE_ERROR_INVALID_ARGUMENT, "unknown flags 0x10");
+    REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, 32), TARE_ERROR_INVALID_ARGUMENT, "unknown flags 0x20");
     REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, TARE_CONVERT_FIND_FUNCTIONS), TARE_ERROR_INVALID_ARGUMENT,
             "exclude each other");
     assert_null(made);

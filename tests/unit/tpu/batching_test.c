@@ -372,8 +372,8 @@ static void an_output_whose_columns_follow_the_batch__is_noted(void **state) {
     tear_down(&f);
 }
 
-/* A function of x, whose first node is `op` along `axis`: what the batcher warns of. */
-static const char *warning_of(struct fixture *f, const char *op, int axis) {
+/* A function of x, whose first node is `op` along `axis`: what the batcher finds. */
+static const char *mixing_of(struct fixture *f, const char *op, int axis) {
     struct tare_batch_options options = of(TARE_BATCH_CONCRETE, "rows");
     struct tare_graph *graph;
     struct tare_edge arg, y;
@@ -387,20 +387,20 @@ static const char *warning_of(struct fixture *f, const char *op, int axis) {
     mini_return(graph, "y", mini_node(graph, "Sub", "y", 2, arg, y));
     mini_call(f->model->main, "PartitionedCall", "rows", graph, 1, f->x);
     mini_ok(batch(f, &options, 1));
-    return f->result.n_warnings ? f->result.warnings[0] : "";
+    return f->result.mixing ? f->result.mixing : "";
 }
 
-static void computation_along_the_batch__is_a_warning(void **state) {
+static void computation_along_the_batch__is_found(void **state) {
     static const struct {
         const char *op, *text;
-    } cases[] = { { "Mean", "node 'mixes' (Mean) reduces over the rows: the results of a request depend on" },
+    } cases[] = { { "Mean", "node 'mixes' (Mean) reduces over the rows" },
                   { "Cumsum", "node 'mixes' (Cumsum) accumulates over the rows" } };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fixture f;
-        assert_non_null(strstr(warning_of(&f, cases[i].op, 0), cases[i].text));
+        assert_non_null(strstr(mixing_of(&f, cases[i].op, 0), cases[i].text));
         tear_down(&f);
-        assert_string_equal(warning_of(&f, cases[i].op, 1), "");
+        assert_string_equal(mixing_of(&f, cases[i].op, 1), "");
         tear_down(&f);
     }
 }
@@ -451,7 +451,7 @@ int main(void) {
         cmocka_unit_test(an_output_of_declared_rows__is_refused),
         cmocka_unit_test(an_output_whose_rows_are_not_known__is_noted),
         cmocka_unit_test(an_output_whose_columns_follow_the_batch__is_noted),
-        cmocka_unit_test(computation_along_the_batch__is_a_warning),
+        cmocka_unit_test(computation_along_the_batch__is_found),
         cmocka_unit_test(batches_of_one_row_that_fail__are_a_warning),
         cmocka_unit_test(open_dimensions__are_noted),
     };
