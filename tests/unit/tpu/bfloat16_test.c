@@ -1,5 +1,6 @@
 /* bfloat16 inside functions: what becomes bfloat16, what stays, and where the casts are. */
 #include "tpu/bfloat16.h"
+#include "graph/calls.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"
 #include "base/tensor/number.h"
@@ -365,6 +366,28 @@ static void an_inner_function_with_an_alias__becomes_a_shell(void **state) {
     tare_model_free(model);
 }
 
+/* A method of the object graph stays, though nothing calls it by its name any longer. */
+static void an_inner_function_of_the_object_graph__is_not_removed(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *inner = affine(model, "inner"), *graph = function(model, "f");
+    struct tare_concrete concrete = { .graph = inner };
+    struct tare_alias alias = { "f", "placed" };
+    bool *live;
+    (void)state;
+    model->concretes = &concrete;
+    model->n_concretes = model->n_aliases = 1;
+    model->aliases = &alias;
+    mini_return(graph, "y", mini_call(graph, "PartitionedCall", "call", inner, 1, mini_arg(graph, "x", TARE_DT_FLOAT)));
+    convert(model, graph, &defaults);
+    mini_ok(tare_model_reachable_functions(&live, &model->arena, model, true));
+    tare_model_remove_functions(model, live);
+    assert_ptr_equal(tare_model_find_function(model, "inner"), inner);
+    assert_int_equal(inner->returns[0].dtype, TARE_DT_FLOAT);
+    assert_int_equal(model->n_concretes, 1);
+    model->n_concretes = model->n_aliases = 0;
+    tare_model_free(model);
+}
+
 /* for (i = 0; i < 3; i++) x *= 2, in functions cond, body and f */
 static void doubling_loop(struct tare_graph_model *model) {
     struct tare_graph *condition = function(model, "cond"), *body = function(model, "body"),
@@ -560,6 +583,7 @@ int main(void) {
         cmocka_unit_test(an_inner_function__changes_its_signature),
         cmocka_unit_test(an_inner_function_that_others_call__is_copied),
         cmocka_unit_test(an_inner_function_with_an_alias__becomes_a_shell),
+        cmocka_unit_test(an_inner_function_of_the_object_graph__is_not_removed),
         cmocka_unit_test(a_loop__carries_bfloat16),
         cmocka_unit_test(a_loop_around_a_chosen_function__carries_float32),
         cmocka_unit_test(bfloat16_in_the_input__is_refused_unless_asked_for),
