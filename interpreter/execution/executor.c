@@ -128,10 +128,15 @@ static tare_status run_step(struct tare_session *session, const struct tare_plan
         TARE_TRY(tare_tiled_steps_run(session, plan, frame, step, &done));
         if (done) return TARE_OK;
     }
+    if (step->activation) {
+        bool done;
+        TARE_TRY(tare_activation_run(session, plan, frame, step->activation, &done));
+        if (done) return TARE_OK;
+    }
     tare_status status = tare_step_gather(plan, frame, step);
     if (status != TARE_OK) return tare_exec_locate(session, step->node, status);
-    for (int i = 0; step->fusion && i < step->fusion->n_steps; i++)
-        frame->computed[step->fusion->steps[i]] = false;
+    for (int i = 0; step->fusion && i < step->fusion->full->n_steps; i++)
+        frame->computed[step->fusion->full->steps[i]] = false;
     if (step->fusion && step->fusion->active) {
         status = tare_fusion_run(session, plan, frame, step);
         frame->keeps_values |= !frame->computed[step->fusion->steps[0]];

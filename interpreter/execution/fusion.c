@@ -154,7 +154,22 @@ static int find_reshape(const struct finder *f, const struct tare_step *head) {
     return is_op(step, "Reshape") && step->inputs[0] == head->first_output && !step->reads ? user : -1;
 }
 
-static tare_status find_fusion(const struct finder *f, struct tare_arena *arena, int head) {
+/* Makes the fusion of the steps so far that of the head, ending with `slot`. */
+static tare_status add_fusion(struct finder *f, struct tare_fusion *fusion, struct tare_arena *arena, int head,
+                              int slot) {
+    struct tare_step *step = &f->plan->steps[head];
+    fusion->output = slot;
+    fusion->shorter = step->fusion;
+    TARE_TRY(keep_epilogue(fusion, arena));
+    step->fusion = tare_arena_alloc(arena, sizeof *fusion);
+    if (!step->fusion) return TARE_NO_MEMORY;
+    *step->fusion = *fusion;
+    for (struct tare_fusion *each = step->fusion; each; each = each->shorter)
+        each->full = step->fusion;
+    return TARE_OK;
+}
+
+static tare_status find_fusion(struct finder *f, struct tare_arena *arena, int head) {
     struct tare_step *steps = f->plan->steps;
     struct tare_fusion fusion = { .limit = INFINITY, .reshape = find_reshape(f, &steps[head]) };
     int slot = steps[fusion.reshape < 0 ? head : fusion.reshape].first_output;
@@ -162,14 +177,14 @@ static tare_status find_fusion(const struct finder *f, struct tare_arena *arena,
         const int user = f->uses->used_by[slot];
         if (user < 0 || steps[user].reads || !take_step(f, &fusion, user, slot, head)) break;
         slot = steps[fusion.steps[fusion.n_steps - 1]].first_output;
+        if (fusion.reshape < 0) TARE_TRY(add_fusion(f, &fusion, arena, head, slot));
     }
+    fusion.n_before = fusion.n_steps;
+    fusion.argument = slot;
     if (!fusion.relu) TARE_TRY(tare_plan_find_activation(&fusion, f->plan, f->uses, head, &slot, arena));
-    if (fusion.n_steps == 0) return TARE_OK;
-    fusion.output = slot;
-    TARE_TRY(keep_epilogue(&fusion, arena));
-    steps[head].fusion = tare_arena_alloc(arena, sizeof fusion);
-    if (!steps[head].fusion) return TARE_NO_MEMORY;
-    *steps[head].fusion = fusion;
+    if (fusion.n_steps > fusion.n_before || (fusion.reshape >= 0 && fusion.n_steps > 0))
+        TARE_TRY(add_fusion(f, &fusion, arena, head, slot));
+    if (fusion.activation) steps[fusion.steps[fusion.n_before]].activation = steps[head].fusion;
     if (fusion.reshape >= 0) steps[fusion.reshape].carried = steps[head].fusion;
     return TARE_OK;
 }
@@ -184,27 +199,46 @@ static bool may_head(const struct tare_step *step) {
 
 tare_status tare_plan_find_fusions(struct tare_plan *plan, const struct tare_plan_uses *uses,
                                    struct tare_arena *arena) {
-    const struct finder f = { .plan = plan, .uses = uses };
+    struct finder f = { .plan = plan, .uses = uses };
     for (size_t s = 0; s < plan->n_steps; s++) {
         if (may_head(&plan->steps[s])) TARE_TRY(find_fusion(&f, arena, (int)s));
     }
     return TARE_OK;
 }
 
+/* No value of the steps from `first` on is observed, except that of the last one. */
+static bool is_hidden(const struct tare_plan *plan, const struct tare_fusion *fusion, int first) {
+    for (int i = first; i < fusion->n_steps; i++) {
+        const struct tare_step *step = &plan->steps[fusion->steps[i]];
+        const bool is_result = i + 1 == fusion->n_steps && step->n_outputs == 1;
+        if (!is_result && step->observed) return false;
+    }
+    return true;
+}
+
+/* The longest fusion within which nothing is observed; NULL: none. */
+static struct tare_fusion *longest_hidden(const struct tare_plan *plan, struct tare_fusion *full) {
+    while (full && !is_hidden(plan, full, 0))
+        full = full->shorter;
+    return full;
+}
+
 void tare_plan_select_fusions(const struct tare_session *session, const struct tare_plan *plan) {
     const struct tare_session_options *options = &session->options;
     const bool any = !options->trace && !options->check_numerics && !options->use_reference_kernels;
     for (size_t s = 0; s < plan->n_steps; s++) {
-        struct tare_fusion *fusion = plan->steps[s].fusion;
-        if (!fusion) continue;
-        fusion->active = any && !plan->steps[s].observed;
-        if (fusion->reshape >= 0 && plan->steps[fusion->reshape].observed) fusion->active = false;
-        for (int i = 0; i < fusion->n_steps; i++) {
-            const struct tare_step *step = &plan->steps[fusion->steps[i]];
-            const bool is_result = i + 1 == fusion->n_steps && step->n_outputs == 1;
-            fusion->active &= is_result || !step->observed;
-        }
+        struct tare_step *step = &plan->steps[s];
+        if (!step->fusion) continue;
+        struct tare_fusion *full = step->fusion->full, *longest = longest_hidden(plan, full);
+        const bool is_observed = step->observed || (full->reshape >= 0 && plan->steps[full->reshape].observed);
+        step->fusion = longest ? longest : full;
+        step->fusion->active = any && longest && !is_observed;
+        full->activates = any && full->activation && options->op_threads <= 1 && is_hidden(plan, full, full->n_before);
     }
+}
+
+bool tare_plan_fuses_all(const struct tare_step *head) {
+    return !head->fusion || head->fusion == head->fusion->full;
 }
 
 /* ---- steps that a run need not look at ---- */

@@ -126,12 +126,13 @@ void tare_plan_select_mixed(const struct tare_session *session, const struct tar
         struct tare_mixed_steps *mixed = plan->steps[s].mixed;
         if (!mixed || mixed->product->sink != (int)s) continue;
         const struct tare_step *head = &plan->steps[mixed->depthwise];
-        mixed->active =
-            session->options.op_threads <= 1 && mixed->product->active &&
-            (mixed->floats == mixed->product || mixed->product->runs_next) &&
-            (!mixed->quantizer || mixed->quantizer->active) && (!mixed->range || mixed->range->active) &&
-            !plan->steps[mixed->floats->sink].observed && (mixed->pad < 0 || !plan->steps[mixed->pad].observed) &&
-            !tare_plan_last_step(plan, head)->observed && (head->fusion ? head->fusion->active : !head->observed);
+        mixed->active = session->options.op_threads <= 1 && mixed->product->active &&
+                        (mixed->floats == mixed->product || mixed->product->runs_next) &&
+                        (!mixed->quantizer || mixed->quantizer->active) && (!mixed->range || mixed->range->active) &&
+                        !plan->steps[mixed->floats->sink].observed &&
+                        (mixed->pad < 0 || !plan->steps[mixed->pad].observed) &&
+                        !tare_plan_last_step(plan, head)->observed && tare_plan_fuses_all(head) &&
+                        (head->fusion ? head->fusion->active : !head->observed);
     }
 }
 

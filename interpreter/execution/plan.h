@@ -34,8 +34,13 @@ struct tare_fusion {
     int scale, bias, addend, norm[TARE_NORM_OPERANDS]; /* value numbers */
     float limit, epsilon;
     const struct tare_pointwise *activation; /* what the steps after these compute of their result; NULL: none */
+    int n_before, argument;                  /* with an activation: the steps before it; the slot of their result */
     struct tare_kept_epilogue *kept;         /* NULL: an operand is not constant */
     bool active;                             /* the present observer requests no intermediate value */
+    bool activates;                          /* it requests none within the activation, which may run by itself */
+    /* That of all the steps, and the next shorter one: where a value within is observed, the longest that ends there is
+     * the step's fusion. */
+    struct tare_fusion *full, *shorter;
 };
 
 /* Tiled execution: a step and the following ones that may run together with it (tare_op.run_tiled), each with its
@@ -138,6 +143,7 @@ struct tare_step {
     size_t n_controls;
     struct tare_fusion *fusion;     /* of which this step is the head; NULL: none */
     struct tare_fusion *carried;    /* of which this step is the Reshape; NULL: none */
+    struct tare_fusion *activation; /* of whose activation this step is the first; NULL: none */
     struct tare_tiled_steps *tiled; /* of which this step is the first; NULL: none */
     bool is_internal;               /* only scalar programs use its result, a single element, which has no tensor */
     bool is_scalar;                 /* computes one element from others, derived from ranges */
@@ -348,6 +354,8 @@ bool tare_plan_epilogue(struct tare_epilogue *epilogue, const struct tare_plan *
 /* Creates the tensor of a placement if it does not exist, for values of dtype and shape `of` except for the batch. */
 tare_status tare_placement_open(struct tare_placement *place, int dtype, const struct tare_shape *of,
                                 struct tare_buffer_pool *pool);
+/* The step has no fusion, or the present observer allows all of it: those after it may join. */
+bool tare_plan_fuses_all(const struct tare_step *head);
 /* The slot of a step's output after its fusion, and the step that computes it: the last of the fusion. */
 int tare_plan_output_slot(const struct tare_step *step);
 const struct tare_step *tare_plan_last_step(const struct tare_plan *plan, const struct tare_step *head);

@@ -15,6 +15,9 @@ tare_status tare_step_prepare(struct tare_kernel *kernel, struct tare_node_state
 /* Runs the head of an active fusion on gathered inputs, and marks the steps computed with it in frame->computed. */
 tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                             const struct tare_step *head);
+/* Runs the activation of a fusion in the place of its first step, where the fusion does not; *done: it did. */
+tare_status tare_activation_run(struct tare_session *session, const struct tare_plan *plan,
+                                struct tare_exec_frame *frame, const struct tare_fusion *fusion, bool *done);
 /* After the Reshape of a fusion: if the fusion has run, makes its output of that of the Reshape. */
 tare_status tare_fusion_carry(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                               const struct tare_step *reshape);

@@ -64,7 +64,8 @@ void tare_plan_select_tilings(const struct tare_session *session, const struct t
             const struct tare_step *head = &plan->steps[tiled->heads[tiled->n_active]];
             if (head->fusion ? !head->fusion->active : head->observed != NULL) break;
             tiled->n_active++;
-            if (tare_plan_last_step(plan, head)->observed) break; /* its output is observed, so the tiling ends here */
+            /* where its output, or a value within its fusion, is observed, the tiling ends */
+            if (tare_plan_last_step(plan, head)->observed || !tare_plan_fuses_all(head)) break;
         }
         if (tiled->n_active < 2) tiled->n_active = 0;
     }

@@ -7,7 +7,8 @@
 static void mark(const struct tare_plan *plan, struct tare_exec_frame *frame, const struct tare_tiled_steps *tiled,
                  int count, bool computed) {
     for (int h = 0; h < count; h++) {
-        const struct tare_fusion *fusion = plan->steps[tiled->heads[h]].fusion;
+        const struct tare_fusion *applied = plan->steps[tiled->heads[h]].fusion,
+                                 *fusion = computed || !applied ? applied : applied->full;
         if (h > 0) frame->computed[tiled->heads[h]] = computed;
         for (int i = 0; fusion && i < fusion->n_steps; i++)
             frame->computed[fusion->steps[i]] = computed;
