@@ -128,7 +128,8 @@ tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct ta
 tare_status tare_quant_each_weight(struct tare_quant_work *work,
                                    tare_status (*fn)(struct tare_quant_work *work, struct tare_quant_layer *layer));
 /* Sets `loop` of layers of one graph. */
-tare_status tare_quant_find_loop(struct tare_arena *arena, struct tare_quant_layer *layers, size_t count) TARE_WARN_UNUSED;
+tare_status tare_quant_find_loop(struct tare_arena *arena, struct tare_quant_layer *layers,
+                                 size_t count) TARE_WARN_UNUSED;
 /* The shape that the product takes its weight in: product.arranged; of a stack, that of an entry. */
 const struct tare_shape *tare_quant_operand(const struct tare_quant_layer *layer);
 /* Frees what the layers own. */
