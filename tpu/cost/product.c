@@ -13,11 +13,15 @@ double tare_tpu_elements(const struct tare_shape *shape) {
     return count;
 }
 
-/* Sizes of a convolution's kernel and input channels. Kernels are HWIO but where the op says otherwise. */
+/* Sizes of a convolution's kernel and input channels. Kernels are HWIO, those of transposed convolutions HWOI, but
+ * where the op says otherwise. */
 static struct tare_tpu_product conv_of(const struct tare_infer *infer, double macs) {
     const struct tare_shape *kernel = &infer->inputs[1], *out = &infer->outputs[0];
     const bool is_depthwise = strstr(infer->node->op, "Depthwise") != NULL;
-    double input = (double)kernel->dims[kernel->rank - 2], columns = (double)kernel->dims[kernel->rank - 1];
+    const bool is_transposed = strstr(infer->node->op, "BackpropInput") != NULL;
+    const int last = kernel->rank - 1;
+    double input = (double)kernel->dims[is_transposed ? last : last - 1];
+    double columns = (double)kernel->dims[is_transposed ? last - 1 : last];
     double channels = input;
     struct tare_conv_dims dims;
     if (strncmp(infer->node->op, "XlaConv", strlen("XlaConv")) == 0) {
@@ -29,7 +33,7 @@ static struct tare_tpu_product conv_of(const struct tare_infer *infer, double ma
             tare_error_clear();
         }
     }
-    if (is_depthwise) columns *= input;
+    if (is_depthwise && !is_transposed) columns *= input;
     const double results = fmax(tare_tpu_elements(out), 1), batch = fmax((double)out->dims[0], 1);
     if (!is_depthwise && results == batch * columns && macs / results == input) /* of one position */
         return (struct tare_tpu_product){
