@@ -1,6 +1,7 @@
-/* Computes nodes whose inputs are all constants, with the interpreter's own kernels. Large results that are
- * larger than their inputs are not folded: a Fill should not increase the size of the file. Nor should several nodes
- * that compute the same from one constant: large results with the same bits are one constant. */
+/* Computes nodes whose inputs are all constants, with the interpreter's own kernels: ops, and calls of functions,
+ * branches and loops that are made of such ops (weights that are standardized when the model runs). Large results that
+ * are larger than their inputs are not folded: a Fill should not increase the size of the file. Nor should several
+ * nodes that compute the same from one constant: large results with the same bits are one constant. */
 #include "convert/pass.h"
 #include "base/alloc.h"
 #include "base/control.h"
@@ -84,7 +85,7 @@ static tare_status replace_by_constants(struct folding *folding, struct tare_nod
     return TARE_OK;
 }
 
-static tare_status fold(struct folding *folding, struct tare_node *node) {
+static tare_status fold(struct folding *folding, struct tare_node *node, bool calls) {
     struct tare_tensor *values = tare_calloc(node->n_inputs + node->n_outputs + 1, sizeof *values);
     struct tare_tensor *results = values ? values + node->n_inputs : NULL;
     tare_status status;
@@ -93,7 +94,8 @@ static tare_status fold(struct folding *folding, struct tare_node *node) {
     if (!values) return TARE_NO_MEMORY;
     TARE_CHECK(gather_inputs(&constant, node, values, &bytes));
     if (!constant) goto done;
-    status = tare_node_evaluate(node, values, results);
+    status = calls ? tare_call_evaluate(&constant, node, values, results) : tare_node_evaluate(node, values, results);
+    if (status == TARE_OK && !constant) goto done;
     if (status != TARE_OK) { /* what fails now fails when it runs, if it ever does */
         status = tare_error_dismiss(status);
         goto done;
@@ -115,10 +117,40 @@ bool tare_widens_float8(const struct tare_node *node) {
     return tare_node_is(node, "Cast") && tare_float8_format(tare_edge_dtype(node->inputs[0]));
 }
 
+/* A call by which a float8 weight would be converted stays. */
+static tare_status converts_float8(void *arg, const struct tare_node *node, struct tare_graph *callee) {
+    bool *found = arg;
+    (void)node;
+    for (size_t i = 0; i < callee->n_nodes; i++)
+        *found |= !callee->nodes[i]->dead && tare_widens_float8(callee->nodes[i]);
+    for (size_t i = 0; i < callee->n_nodes && !*found; i++)
+        if (!callee->nodes[i]->dead) TARE_TRY(tare_node_each_function(callee->nodes[i], converts_float8, arg));
+    return TARE_OK;
+}
+
+static tare_status is_constant_call(bool *out, const struct tare_node *node) {
+    bool converts = false;
+    *out = false;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        if (!tare_edge_constant(node->inputs[i])) return TARE_OK;
+    if (!tare_call_is_pure(node)) return TARE_OK; /* so that functions do not call themselves without end */
+    TARE_TRY(tare_node_each_function(node, converts_float8, &converts));
+    *out = !converts;
+    return TARE_OK;
+}
+
 /* Users of constants skip Identity nodes; nodes with control inputs depend on other nodes. */
 static bool is_candidate(const struct tare_node *node) {
     return node->n_inputs && !node->n_controls && (tare_node_is_pure(node) || tare_combiner_is_direct(node)) &&
            strcmp(node->op, "Identity") != 0 && !tare_widens_float8(node);
+}
+
+static tare_status fold_node(struct folding *folding, struct tare_node *node) {
+    bool calls = false;
+    TARE_TRY(tare_control_check());
+    if (is_candidate(node)) return fold(folding, node, false);
+    TARE_TRY(is_constant_call(&calls, node));
+    return calls ? fold(folding, node, true) : TARE_OK;
 }
 
 static tare_status fold_graph(struct tare_graph *graph, size_t *changes) {
@@ -127,10 +159,7 @@ static tare_status fold_graph(struct tare_graph *graph, size_t *changes) {
     size_t count = graph->n_nodes;
     tare_status status = tare_graph_order(&order, &folding.arena, graph);
     for (size_t i = 0; i < count && status == TARE_OK; i++)
-        if (order[i] && is_candidate(order[i])) {
-            status = tare_control_check();
-            if (status == TARE_OK) status = fold(&folding, order[i]);
-        }
+        if (order[i]) status = fold_node(&folding, order[i]);
     tare_graph_sweep(graph);
     tare_map_free(&folding.large);
     tare_arena_free(&folding.arena);

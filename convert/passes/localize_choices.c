@@ -7,6 +7,7 @@
  * layers of lax.scan(unroll=True): a copy for each would have its own masks and tables.
  * - A loop that carries a part of a stack through all its iterations gets the number of the part instead, and chooses
  * from the whole stack: lax.scan in lax.scan.
+ * - A weight that an iteration computes from its entries is computed for all of them (tabulate_choices.h).
  * - A loop or a branch that multiplies by an entry that was chosen outside chooses it itself (choose_inside.h).
  */
 #include "convert/pass.h"
@@ -14,6 +15,7 @@
 #include "convert/passes/choose_inside.h"
 #include "convert/passes/copies.h"
 #include "convert/passes/split_blocks.h"
+#include "convert/passes/tabulate_choices.h"
 #include "graph/calls.h"
 #include "graph/emit.h"
 #include "graph/inline.h"
@@ -262,6 +264,7 @@ static tare_status run_once(struct tare_arena *arena, struct tare_graph_model *m
         TARE_TRY(tare_split_blocks(graph_at(model, g), changes));
     for (size_t g = 0; g <= model->n_functions; g++)
         TARE_TRY(inline_calls(arena, graph_at(model, g), true, changes));
+    TARE_TRY(tare_tabulate_choices(model, changes));
     for (size_t g = 0; g <= model->n_functions; g++)
         TARE_TRY(enter_loops(graph_at(model, g), changes));
     return tare_choose_inside(model, changes);

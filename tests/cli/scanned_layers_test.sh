@@ -8,7 +8,7 @@ cd "$work" || exit 1
 awk 'BEGIN { srand(3); for (i = 0; i < 64 * 16; i++) printf " %.5f", (rand() - 0.4) * (1 + i % 16) / 4 }' >values
 "$TARE_TEST_HELPERS/op_model" array x.npy "float[64,16]$(cat values)" || fail "array"
 methods=weight_only,dynamic,static,static:activation_bits=16,weight_only:bits=4,static:two_inputs=true,static+smooth_quant,static+gptq
-for form in unrolled scanned pairs rest backwards nested rows guarded; do
+for form in unrolled scanned pairs rest backwards nested rows guarded normalized; do
     "$tare" compare "$modules/layers_$form.jaxexport" --calibration-data x.npy --data x.npy --methods "$methods" \
         --min-elements 1 --wide --quiet >"$form" 2>err || fail "compare $form: $(cat err)"
     # a model and its SQNR, then a model and its share of integer products

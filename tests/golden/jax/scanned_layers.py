@@ -1,8 +1,8 @@
 """Four residual blocks under lax.scan, and the same ones unrolled, for tests/cli/scanned_layers_test.sh: run with JAX
 (tests/judges/README.md). The blocks' activations differ in size, and so do the channels of their weights. Writes
 layers_scanned.jaxexport and layers_unrolled.jaxexport beside this script, the same with two or three layers in an iteration,
-from the last entry to the first, in two nested loops, with a loop over rows in each layer, and with layers that a condition guards
-(pairs, rest, backwards, nested, rows, guarded), and layers_convolutions.jaxexport with three convolutions
+from the last entry to the first, in two nested loops, with a loop over rows in each layer, with layers that a condition guards, and
+with weights that are computed from entries (pairs, rest, backwards, nested, rows, guarded, normalized), and layers_convolutions.jaxexport with three convolutions
 under lax.scan. layers_masked.jaxexport has the blocks with a causal mask for eight heads, layers_masked_whole.jaxexport the same
 as one iteration of lax.scan."""
 import os
@@ -69,6 +69,18 @@ def guarded(x):
     return lax.scan(lambda x, layer: (lax.cond(layer[1] > 0, lambda h: block(h, layer[0])[0], lambda h: h, x), None), x, (stacks, used))[0]
 
 
+def normalized(x):
+    """Weights that each iteration computes from directions and lengths."""
+    lengths = jnp.linalg.norm(stacks[0], axis=1)
+    directions = stacks[0] * jnp.linspace(0.5, 2, HIDDEN)
+
+    def layer(x, given):
+        w, length, *others = given
+        return block(x, (w * lax.rsqrt((w * w).sum(0)) * length, *others))
+
+    return lax.scan(layer, x, (directions, lengths, *stacks[1:]))[0]
+
+
 def masked_block(x, layer):
     products = jnp.repeat((x[:, :, None] * x[:, None, :])[:, None], 8, axis=1) * jnp.arange(1, 9)[:, None, None]
     causal = jnp.where(jnp.tril(jnp.ones((WIDTH, WIDTH), bool)), products, 0)
@@ -94,7 +106,7 @@ def convolutions(x):
     return lax.scan(lambda y, w: (y + jax.nn.relu(convolve(y, w)), None), x, filters)[0]
 
 
-for function in (scanned, unrolled, pairs, rest, backwards, nested, rows, guarded, convolutions, masked, masked_whole):
+for function in (scanned, unrolled, pairs, rest, backwards, nested, rows, guarded, normalized, convolutions, masked, masked_whole):
     shape = (1, 6, 6, 8) if function is convolutions else (1, WIDTH)
     exported = export.export(jax.jit(function), platforms=("cpu",))(jax.ShapeDtypeStruct(shape, jnp.float32))
     with open(os.path.join(FOLDER, f"layers_{function.__name__}.jaxexport"), "wb") as out:

@@ -1,4 +1,4 @@
-/* Folding of constants: results that are the same are stored once. */
+/* Folding of constants: results that are the same are stored once; calls of functions are computed. */
 #include "convert/pass.h"
 #include "support/mini_model.h"
 
@@ -43,7 +43,104 @@ static void fold_constants__equal_results_are_one_constant(void **state) {
     tare_model_free(model);
 }
 
+/* ---- calls ---- */
+
+/* name(x) = x + step, by an op that TestAdd or TestEffect is. */
+static struct tare_graph *adder(struct tare_graph_model *model, const char *name, float step, bool has_effect) {
+    struct tare_graph *f = tare_model_add_function(model, name);
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
+    if (has_effect) x = mini_node(f, "TestEffect", "effect", 1, x);
+    mini_return(f, "y", mini_node(f, "TestAdd", "sum", 2, x, mini_float(f, "step", step)));
+    return f;
+}
+
+/* What is added to x at the end of a graph that adds `value`, after folding; the node itself if it is no constant. */
+static const struct tare_node *folded(struct tare_graph_model *model, struct tare_edge value) {
+    size_t changes = 0;
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    (void)mini_node(model->main, "AddV2", "end", 2, x, value);
+    mini_ok(tare_pass_fold_constants.run(model, &changes));
+    return addend(model->main, "end");
+}
+
+static void assert_folded_to(const struct tare_node *node, float expected) {
+    assert_string_equal(node->op, "Const");
+    assert_float_equal(TARE_CONST_DATA(float, tare_node_tensor(node, "value"))[0], expected, 0);
+}
+
+static void calls__of_constants_are_computed(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *inner = adder(model, "inner", 2, false), *outer = tare_model_add_function(model, "outer");
+    (void)state;
+    const struct tare_edge arg = mini_arg(outer, "x", TARE_DT_FLOAT);
+    mini_return(outer, "y", mini_call(outer, "PartitionedCall", "call", inner, 1, arg));
+    const struct tare_edge y =
+        mini_call(model->main, "StatefulPartitionedCall", "call", outer, 1, mini_float(model->main, "c", 3));
+    assert_folded_to(folded(model, y), 5);
+    tare_model_free(model);
+}
+
+static void calls__with_effects_stay(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = adder(model, "f", 2, true);
+    (void)state;
+    const struct tare_edge y = mini_call(model->main, "PartitionedCall", "call", f, 1, mini_float(model->main, "c", 3));
+    assert_string_equal(folded(model, y)->op, "PartitionedCall");
+    tare_model_free(model);
+}
+
+static void branches__of_constants_are_computed(void **state) {
+    for (int taken = 0; taken < 2; taken++) {
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_graph *then = adder(model, "then", 2, false), *otherwise = adder(model, "otherwise", 4, false);
+        (void)state;
+        struct tare_node *node = mini_open(model->main, "StatelessIf", "if", 2, mini_bool(model->main, "b", taken),
+                                           mini_float(model->main, "c", 3));
+        mini_ok(tare_node_set_func(node, "then_branch", then->name));
+        mini_ok(tare_node_set_func(node, "else_branch", otherwise->name));
+        mini_ok(tare_node_set_type_list(node, "Tin", (int[]){ TARE_DT_FLOAT }, 1));
+        mini_ok(tare_node_set_type_list(node, "Tout", (int[]){ TARE_DT_FLOAT }, 1));
+        assert_folded_to(folded(model, mini_done(node)), taken ? 5 : 7);
+        tare_model_free(model);
+    }
+}
+
+/* Adds 2 until the limit is reached. */
+static struct tare_edge loop(struct tare_graph_model *model, float limit) {
+    struct tare_graph *body = adder(model, "body", 2, false), *condition = tare_model_add_function(model, "condition");
+    const struct tare_edge x = mini_arg(condition, "x", TARE_DT_FLOAT);
+    mini_return(condition, "less",
+                mini_node(condition, "TestLess", "less", 2, x, mini_float(condition, "limit", limit)));
+    struct tare_node *node = mini_open(model->main, "StatelessWhile", "loop", 1, mini_float(model->main, "c", 3));
+    mini_ok(tare_node_set_func(node, "cond", condition->name));
+    mini_ok(tare_node_set_func(node, "body", body->name));
+    mini_ok(tare_node_set_type_list(node, "T", (int[]){ TARE_DT_FLOAT }, 1));
+    return mini_done(node);
+}
+
+static void loops__of_constants_are_computed(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    (void)state;
+    assert_folded_to(folded(model, loop(model, 10)), 11);
+    tare_model_free(model);
+}
+
+/* 3 + 2 + 2 … stays below the limit where a step is half a unit in the last place: the loop has no end. */
+static void loops__without_end_stay(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    (void)state;
+    assert_string_equal(folded(model, loop(model, 1e30f))->op, "StatelessWhile");
+    tare_model_free(model);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(fold_constants__equal_results_are_one_constant) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fold_constants__equal_results_are_one_constant),
+        cmocka_unit_test(calls__of_constants_are_computed),
+        cmocka_unit_test(calls__with_effects_stay),
+        cmocka_unit_test(branches__of_constants_are_computed),
+        cmocka_unit_test(loops__of_constants_are_computed),
+        cmocka_unit_test(loops__without_end_stay),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
