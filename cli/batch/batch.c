@@ -190,8 +190,9 @@ static tare_status name_files(struct tare_task *task, struct tare_batch_run *b, 
     TARE_TRY(tare_folder_bytes(&bytes, task->job->model));
     task->result_path = tare_arena_printf(&b->arena, "%s/%s.json", b->state, stem);
     task->log_path = tare_arena_printf(&b->arena, "%s/%s.log", b->state, stem);
+    task->page_path = tare_arena_printf(&b->arena, "%s/%s.html", b->state, stem);
     task->memory = ((int64_t)64 << 20) + 6 * bytes;
-    return task->result_path && task->log_path ? TARE_OK : TARE_NO_MEMORY;
+    return task->result_path && task->log_path && task->page_path ? TARE_OK : TARE_NO_MEMORY;
 }
 
 /* The calibration that the job shares with others; added by the first job that needs it. */

@@ -38,7 +38,7 @@ struct tare_batch_run {
 
 /* --dry-run: prints each task with its memory and the time of its last run; `budget`: bytes for all processes. */
 tare_status tare_batch_plan_print(struct tare_batch_run *b, int64_t budget) TARE_WARN_UNUSED;
-/* Prints the results of all jobs and writes --report, for HTML with one page per written model. An error if a job
+/* Prints the results of all jobs and writes --report, for HTML with one page per model that was made. An error if a job
  * failed or was rejected. */
 tare_status tare_batch_report_print(struct tare_batch_run *b) TARE_WARN_UNUSED;
 

@@ -1,19 +1,16 @@
-/* The results of a batch: the table, the report file, and a page per written model. */
+/* The results of a batch: the table, the report file, and a page per model that was made. */
 #include "cli/batch/batch.h"
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/output.h"
+#include "cli/batch/page.h"
 #include "cli/command.h"
-#include "cli/plugins.h"
 #include "cli/report_file.h"
-#include "eval/model_diff.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* ---- pages of the models ---- */
-
-enum { MOST_PAGE_MB = 500 }; /* of a model that gets a page: comparing larger ones takes long */
 
 /* The folder of the pages: "batch.html" has "batch-pages". */
 static const char *page_folder(struct tare_batch_run *b) {
@@ -29,45 +26,42 @@ static const char *page_name(struct tare_batch_run *b, size_t index, const char 
     return text;
 }
 
-static tare_status write_model_page(const struct tare_job *job, const char *output, const char *path) {
-    struct tare_graph_model *first = NULL, *second = NULL;
-    struct tare_model_diff diff = { 0 };
+/* Copies the page of a model that was removed from the state of the batch. */
+static tare_status copy_page(const char *from, const char *path) {
     struct tare_strbuf page = { 0 };
-    tare_status status;
-    TARE_CHECK(tare_command_load(&first, job->model));
-    TARE_CHECK(tare_command_load(&second, output));
-    TARE_CHECK(tare_model_diff_make(&diff, first, job->model, second, output));
-    tare_model_diff_html(&page, &diff);
-    status = tare_report_write(path, &page);
-done:
+    char *text = NULL;
+    size_t size;
+    tare_status status = tare_file_read(&text, &size, from);
+    if (status == TARE_OK) tare_strbuf_append(&page, text, size);
+    if (status == TARE_OK) status = tare_report_write(path, &page);
     tare_strbuf_free(&page);
-    tare_model_diff_free(&diff);
-    tare_model_free(first);
-    tare_model_free(second);
+    tare_free(text);
     return status;
 }
 
-/* One page per written model, next to the report: the model compared with its input. */
+/* One page per model that was made, next to the report: the model compared with its input. */
 static tare_status write_pages(struct tare_batch_run *b, struct tare_job_result *results) {
     const struct tare_log log = tare_command_log(true);
     const char *folder = page_folder(b), *base = folder ? strrchr(folder, '/') : NULL;
-    size_t existed;
     if (!folder) return TARE_NO_MEMORY;
     for (size_t i = 0; i < b->jobs.count; i++) {
+        const struct tare_task *task = &b->tasks[b->n_calibrations + i];
         struct tare_job_result *r = &results[i];
         const char *name = page_name(b, i + 1, r->name);
         const char *path = name ? tare_arena_printf(&b->arena, "%s/%s", folder, name) : NULL;
-        int64_t bytes;
+        const bool removed = r->outcome == TARE_JOB_REJECTED && !r->output;
+        tare_status status = TARE_OK;
         if (!path) return TARE_NO_MEMORY;
-        TARE_TRY(tare_folder_bytes(&bytes, b->jobs.jobs[i].model));
-        if (!r->output || bytes > MOST_PAGE_MB * (int64_t)1000000) continue;
-        TARE_TRY(tare_file_make_folders(folder, &existed));
-        if (write_model_page(&b->jobs.jobs[i], r->output, path) == TARE_OK) {
+        if (removed ? tare_file_kind_of(task->page_path) != TARE_FILE_REGULAR : !r->output) continue;
+        TARE_TRY(tare_file_make_folders(folder, NULL));
+        status =
+            removed ? copy_page(task->page_path, path) : tare_batch_page_write(task->job, r->output, r->output, path);
+        if (status != TARE_OK) {
+            tare_warn(&log, "no page of job '%s': %s", r->name, tare_error_text());
+            tare_error_clear();
+        } else if (tare_file_kind_of(path) == TARE_FILE_REGULAR) {
             r->page = tare_arena_printf(&b->arena, "%s/%s", base ? base + 1 : folder, name);
-            continue;
         }
-        tare_warn(&log, "no page of job '%s': %s", r->name, tare_error_text());
-        tare_error_clear();
     }
     return TARE_OK;
 }

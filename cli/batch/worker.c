@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/output.h"
 #include "base/visible.h"
+#include "cli/batch/page.h"
 #include "cli/command.h"
 #include "cli/log.h"
 #include "cli/plugins.h"
@@ -118,10 +119,15 @@ static tare_status move_to(struct tare_job_result *result, const char *input, co
     return TARE_OK;
 }
 
-static tare_status reject(struct tare_job_result *result, const struct tare_job *job, const char *workshop) {
+/* Of a model that is not kept, a page remains. */
+static tare_status reject(struct tare_job_result *result, const struct tare_task *task, const char *workshop) {
+    const struct tare_job *job = task->job;
     char *aside; /* freed when the process exits */
     result->outcome = TARE_JOB_REJECTED;
-    if (!job->keep_rejected) return TARE_OK;
+    if (!job->keep_rejected) {
+        TARE_TRY(tare_file_remove_tree(task->page_path));
+        return tare_error_dismiss(tare_batch_page_write(job, workshop, job->output, task->page_path));
+    }
     aside = tare_malloc(strlen(job->output) + sizeof ".rejected");
     if (!aside) return TARE_NO_MEMORY;
     sprintf(aside, "%s.rejected", job->output);
@@ -156,10 +162,10 @@ static tare_status make(struct tare_job_result *result, struct tare_arena *arena
     TARE_TRY(tare_job_measure(result, job, workshop, tare_command_registry(), &tare_interrupted));
     if (tare_job_breaks_limit(reason, result, &job->limits)) {
         result->reason = reason;
-        return reject(result, job, workshop);
+        return reject(result, task, workshop);
     }
     TARE_TRY(tare_check_job(&result->reason, result, arena, job, workshop, tare_command_registry()));
-    if (result->reason) return reject(result, job, workshop);
+    if (result->reason) return reject(result, task, workshop);
     TARE_TRY(move_to(result, job->model, workshop, job->output, overwrite));
     result->outcome = TARE_JOB_DONE;
     return TARE_OK;

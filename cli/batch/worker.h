@@ -17,6 +17,7 @@ struct tare_task {
     const char *calibration_path;  /* written by a calibration, read by a job; NULL: none */
     bool takes_samples;            /* the job calibrates itself, as it needs more than a shared calibration has */
     const char *result_path, *log_path;
+    const char *page_path;   /* of a rejected model that is not kept (cli/batch/page.h) */
     char key[TARE_KEY_SIZE]; /* "" if a file cannot be read: the task reports which */
     bool skip;               /* finished before */
     int rank;                /* that runs the task */

@@ -23,6 +23,7 @@ job { model: "../models/glyphs" method: "static" algorithm: "percentile:p=99.9" 
 job { model: "../models/glyphs" method: "weight_only" arguments: "--depthwise" }
 job { model: "../models/other" method: "static" limits { max_drop: 50 } }
 job { model: "../models/other" method: "weight_only" name: "strict" limits { min_sqnr_db: 200 } keep_rejected: true }
+job { model: "../models/other" method: "weight_only" name: "removed" limits { min_sqnr_db: 200 } }
 job { model: "../models/other" name: "tpu" converter_options: 'tpu_functions { function_alias: "tpu_func" }' }
 job { model: "../models/broken" method: "weight_only" }
 job { model: "../models/missing" method: "static" }
@@ -45,11 +46,14 @@ for job in broken-weight_only missing-static; do
     [ "$(outcome "$work/a" $job)" = failed ] || fail "$job: $(outcome "$work/a" $job)"
     absent "$work/a/out/$job"
 done
-grep -q '"jobs_failed": 3' "$work/a/report.json" || fail "not 3 failed: $(grep jobs_ "$work/a/report.json")"
+[ "$(outcome "$work/a" removed)" = rejected ] || fail "removed: $(outcome "$work/a" removed)"
+absent "$work/a/out/removed"
+absent "$work/a/out/removed.rejected"
+grep -q '"jobs_failed": 4' "$work/a/report.json" || fail "not 4 failed: $(grep jobs_ "$work/a/report.json")"
 [ "$(find "$work/a/jobs.textproto.state" -name '*.calib' | wc -l)" = 2 ] || fail "three static jobs of two models are not calibrated twice"
-# Each written model has a page, linked from the table.
+# Each model that was made has a page, linked from the table: also the rejected one that was removed.
 linked=$(grep -o 'href="report-pages/[^"]*"' "$work/a/report.html" | sort -u | wc -l)
-[ "$linked" -gt 0 ] && [ "$linked" = "$(find "$work/a/report-pages" -name '*.html' | wc -l)" ] || fail "$linked linked pages, written: $(ls "$work/a/report-pages")"
+[ "$linked" = 7 ] && [ "$linked" = "$(find "$work/a/report-pages" -name '*.html' | wc -l)" ] || fail "$linked linked pages, written: $(ls "$work/a/report-pages")"
 for page in $(grep -o 'href="report-pages/[^"]*"' "$work/a/report.html" | sed 's/href="//; s/"$//'); do
     grep -q '<h1>Two models side by side</h1>' "$work/a/$page" || fail "$page is not a page of a model"
 done
@@ -147,7 +151,7 @@ assert int(suite.get("tests")) == len(jobs) and int(suite.get("errors")) == sum(
 assert all(case[0].get("message") for case in suite if cases[case.get("name")])
 PY
 expect 2 "unknown format (expected .html, .json or .csv)" "$tare" compare "$glyphs/saved_model" --data "$glyphs/eval.tfrecord.gz" --report "$work/b/report.xml"
-grep -q '"jobs_skipped": 6' "$work/b/report.json" || fail "not 6 left out: $(grep jobs_ "$work/b/report.json")"
+grep -q '"jobs_skipped": 7' "$work/b/report.json" || fail "not 7 left out: $(grep jobs_ "$work/b/report.json")"
 [ "$work/b/jobs.textproto.state/glyphs-static.json" -ot "$work/models" ] || fail "a finished job ran again"
 # ... but not one whose output was touched
 echo x >>"$work/b/out/glyphs-static/saved_model.pb"
@@ -241,7 +245,7 @@ grep -q '"reason": ".*1000' "$work/large/glyphs-weight_only.json" "$work/models.
 if command -v mpirun >/dev/null; then
     jobs "$work/mpi"
     timeout 120 mpirun --allow-run-as-root --oversubscribe -n 3 "$tare" batch "$work/mpi/jobs.textproto" --jobs 1 --quiet --json >"$work/mpi/report.json" 2>"$work/mpi/stderr"
-    [ "$(grep -c '"jobs_total": 8' "$work/mpi/report.json")" = 1 ] || fail "not one report under mpirun: $(cat "$work/mpi/report.json" "$work/mpi/stderr")"
+    [ "$(grep -c '"jobs_total": 9' "$work/mpi/report.json")" = 1 ] || fail "not one report under mpirun: $(cat "$work/mpi/report.json" "$work/mpi/stderr")"
     diff -r "$work/a/out" "$work/mpi/out" >"$work/diff" || fail "under mpirun: other bytes: $(head -3 "$work/diff")"
 fi
 
@@ -249,7 +253,7 @@ fi
 "$tare" batch "$work/a/jobs.textproto" --dry-run --state "$work/dry" >"$work/plan" || fail "dry run: $?"
 absent "$work/dry"
 grep -q '^glyphs-static ' "$work/plan" || fail "the plan does not list the jobs: $(cat "$work/plan")"
-grep -q '^8 jobs and [34] calibrations in at most .* never ran, ' "$work/plan" || fail "the plan is not summed up: $(tail -1 "$work/plan")"
+grep -q '^9 jobs and [34] calibrations in at most .* never ran, ' "$work/plan" || fail "the plan is not summed up: $(tail -1 "$work/plan")"
 "$tare" batch "$work/again/jobs.textproto" --dry-run >"$work/plan"
 grep -Eq '^glyphs +weight_only +[0-9.]+ +[0-9]+ +[0-9.]+ ' "$work/plan" || fail "no time of an earlier run"
 
