@@ -296,6 +296,13 @@ static bool has_signatures(const struct tare_option_list *data) {
     return false;
 }
 
+/* How the calibration read its records, which others are read by, too. */
+static size_t add_reading(const char **words, size_t count, const struct calibrate_options *options) {
+    if (options->records.spec_path) words[count++] = "--spec", words[count++] = options->records.spec_path;
+    if (options->how.signature) words[count++] = "--signature", words[count++] = options->how.signature;
+    return count;
+}
+
 /* To compare on the records that a sample has left. */
 static void print_rest(const struct work *w) {
     const struct calibrate_options *options = w->options;
@@ -306,8 +313,7 @@ static void print_rest(const struct work *w) {
     words[count++] = "--calibration", words[count++] = options->output;
     for (size_t i = 0; i < options->data.count; i++)
         words[count++] = "--eval", words[count++] = options->data.items[i];
-    if (options->records.spec_path) words[count++] = "--spec", words[count++] = options->records.spec_path;
-    if (options->how.signature) words[count++] = "--signature", words[count++] = options->how.signature;
+    count = add_reading(words, count, options);
     words[count] = "--rest";
     tare_hint_words(&w->log, words);
     tare_free(words);
@@ -315,12 +321,13 @@ static void print_rest(const struct work *w) {
 
 static void print_compare(const struct work *w) {
     const struct tare_feedback *feedback = &w->options->records.feedback;
-    const char **words = tare_calloc(2 * feedback->pairs.count + 9, sizeof *words);
+    const char **words = tare_calloc(2 * feedback->pairs.count + 13, sizeof *words);
     size_t count = 0;
     if (!words) return;
     words[count++] = "compare", words[count++] = w->options->model;
     words[count++] = "--calibration", words[count++] = w->options->output;
     words[count++] = "--eval", words[count++] = "EVAL.tfrecord";
+    count = add_reading(words, count, w->options);
     for (size_t i = 0; i < feedback->pairs.count; i++)
         words[count++] = "--feedback", words[count++] = feedback->pairs.items[i];
     if (feedback->sequence) words[count++] = "--sequence", words[count++] = feedback->sequence;

@@ -324,6 +324,23 @@ bool tare_dataset_spec_reads(const struct tare_dataset_spec *spec, const char *f
     return false;
 }
 
+tare_status tare_dataset_spec_keep(struct tare_dataset_spec *spec, const char *name) {
+    Tare__DatasetInput **grown, *input;
+    for (size_t i = 0; name && i < spec->count; i++)
+        if (strcmp(spec->inputs[i]->name, name) == 0) return TARE_OK;
+    if (!name) return TARE_OK;
+    grown = TARE_NEW_ARRAY(&spec->arena, Tare__DatasetInput *, spec->count + 1);
+    input = TARE_NEW(&spec->arena, Tare__DatasetInput);
+    if (!grown || !input) return TARE_NO_MEMORY;
+    tare__dataset_input__init(input);
+    if (!(input->name = input->feature = tare_arena_strdup(&spec->arena, name))) return TARE_NO_MEMORY;
+    memcpy(grown, spec->inputs, spec->count * sizeof *grown);
+    grown[spec->count++] = input;
+    spec->inputs = grown;
+    spec->kept++;
+    return TARE_OK;
+}
+
 bool tare_dataset_spec_met_rotated(const struct tare_dataset_spec *spec) {
     return spec && atomic_load(spec->met_rotated);
 }

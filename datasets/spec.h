@@ -17,6 +17,10 @@ tare_status tare_dataset_spec_parse(struct tare_dataset_spec **out, const char *
 const char *tare_dataset_spec_type_name(int dtype);
 /* Whether an input is made from the feature of this name. */
 bool tare_dataset_spec_reads(const struct tare_dataset_spec *spec, const char *feature);
+/* Samples also get the feature `name` (NULL: none) under its name: what a command compares the outputs with, unless an
+ * input or the label of the spec has that name. Records without it, or whose feature is not numeric, do without. For a
+ * spec that no thread uses yet. */
+tare_status tare_dataset_spec_keep(struct tare_dataset_spec *spec, const char *name) TARE_WARN_UNUSED;
 /* Whether an image that was decoded so far has an EXIF orientation other than 1, which decoding ignores. NULL: none. */
 bool tare_dataset_spec_met_rotated(const struct tare_dataset_spec *spec);
 void tare_dataset_spec_free(struct tare_dataset_spec *spec);

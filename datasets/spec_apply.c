@@ -56,6 +56,13 @@ static bool is_unlabelled(const struct tare_dataset_spec *spec, const input_row 
     return input->source != TARE__DATASET_INPUT__SOURCE__RECORD && !tare_nearest_name(input->feature, names);
 }
 
+/* Whether a feature that the spec does not name is left out. */
+static bool is_not_kept(const struct tare_dataset_spec *spec, size_t i, const struct tare_features *features) {
+    if (i < spec->count - spec->kept) return false;
+    const struct tare_feature *feature = tare_features_find(features, spec->inputs[i]->feature);
+    return !feature || feature->values.dtype == TARE_DT_STRING;
+}
+
 static bool is_column_dtype(int dtype) {
     return dtype == TARE_DT_BOOL || tare_dtype_is_integer(dtype) || tare_dtype_is_floating(dtype);
 }
@@ -486,7 +493,7 @@ tare_status tare_dataset_spec_apply(struct tare_sample *out, const struct tare_d
     for (size_t i = 0; i < spec->count; i++) {
         const size_t k = out->count;
         tare_status status;
-        if (is_unlabelled(spec, spec->inputs[i], features)) continue;
+        if (is_unlabelled(spec, spec->inputs[i], features) || is_not_kept(spec, i, features)) continue;
         out->keys[k] = tare_arena_strdup(&out->arena, spec->inputs[i]->name);
         if (!out->keys[k]) return TARE_NO_MEMORY;
         out->count++;

@@ -412,12 +412,12 @@ static void put_label(const struct draft *d) {
                        texts ? ", whose texts are numbered in the order of their bytes" : "");
 }
 
-/* Expected values of the first output, which the comparison takes from the records by their name. */
+/* Expected values of the first output, which the comparison takes from the records by their name; samples need none. */
 static void put_target(const struct draft *d) {
     for (size_t i = 0; i < d->survey->n_keys; i++) {
         const struct tare_survey_key *key = &d->survey->keys[i];
         if (!is_target(d, i)) continue;
-        tare_strbuf_puts(d->out, "input {\n  name: ");
+        tare_strbuf_puts(d->out, "label {\n  name: ");
         put_text(d->out, key->name);
         tare_strbuf_puts(d->out, "\n  feature: ");
         put_text(d->out, key->name);

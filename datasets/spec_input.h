@@ -11,7 +11,8 @@ struct tare_dataset_spec {
     struct tare_arena arena;
     Tare__DatasetInput **inputs;     /* checked; the label is last; name and feature are set */
     const Tare__DatasetInput *label; /* NULL: none */
-    size_t count;
+    size_t count,
+        kept; /* the last `kept` inputs are features that no line of the spec names (tare_dataset_spec_keep) */
     atomic_bool *met_rotated; /* from the arena; set by every thread that decodes such an image */
 };
 

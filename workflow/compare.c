@@ -486,6 +486,7 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
         return TARE_FAIL(TARE_USAGE, "--auto requires a quantizing method");
     if (options->sensitivity && !tare_workflow_compare_first_quantizing(out))
         return TARE_FAIL(TARE_USAGE, "--sensitivity requires a quantizing method");
+    TARE_TRY(tare_workflow_keep_expected(task->spec, options->label, options->target_key));
     out->source = (struct tare_variant_source){ .model = task->model, .ops = task->ops };
     out->evaluation = (struct tare_evaluation){ .source = &out->source,
                                                 .signature = options->signature,

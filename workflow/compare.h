@@ -26,8 +26,9 @@ struct tare_compare_task {
     size_t n_calibration_data;
     const char *calibration_file;         /* … or a calibration file … */
     struct tare_calibration *calibration; /* … or a calibration of the prepared model */
-    const struct tare_dataset_spec *spec; /* maps records to inputs; NULL: records are samples */
-    const char *spec_path;                /* its file, for the commands of the rows; NULL: none */
+    struct tare_dataset_spec
+        *spec;             /* maps records to inputs, and keeps the label and the target; NULL: records are samples */
+    const char *spec_path; /* its file, for the commands of the rows; NULL: none */
     const struct tare_feedback *feedback; /* state between records; NULL: none */
     const char *output;                   /* of `tare auto`, which has the comparison as a step; NULL: none */
     bool tpu;                             /* likewise: converts */

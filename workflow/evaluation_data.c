@@ -17,6 +17,12 @@ static bool is_interrupted(const struct tare_evaluation *evaluation) {
 
 /* ---- labels ---- */
 
+tare_status tare_workflow_keep_expected(struct tare_dataset_spec *spec, const char *label, const char *target) {
+    if (!spec) return TARE_OK;
+    if (!tare_dataset_spec_reads(spec, label)) TARE_TRY(tare_dataset_spec_keep(spec, label));
+    return tare_dataset_spec_keep(spec, target);
+}
+
 static void add_integer_keys(struct tare_strbuf *keys, const struct tare_sample *sample) {
     for (size_t i = 0; i < sample->count; i++)
         if (tare_dtype_is_integer(sample->values[i].dtype))

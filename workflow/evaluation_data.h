@@ -4,6 +4,7 @@
 #define TARE_WORKFLOW_EVALUATION_DATA_H
 
 #include "base/log.h"
+#include "datasets/spec.h"
 #include "eval/evaluation.h"
 
 struct tare_leakage {
@@ -11,6 +12,9 @@ struct tare_leakage {
     int64_t shared;  /* of these, records whose inputs equal those of a calibration sample in every byte */
 };
 
+/* Makes a spec (NULL: none), which may be written for samples without them, keep the labels and the expected values. */
+tare_status tare_workflow_keep_expected(struct tare_dataset_spec *spec, const char *label,
+                                        const char *target) TARE_WARN_UNUSED;
 /* TARE_NOT_FOUND if `label` is neither the default "label" nor a key of any record, also where it is the name of an
  * output; the text lists the integer keys of the records. Reads up to the first record with the key. Standard input and
  * pipes are not checked, because they can be read only once. */

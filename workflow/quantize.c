@@ -67,7 +67,8 @@ tare_status tare_workflow_quantize_open(struct tare_quantize_request *request, s
     TARE_TRY(tare_quant_plan_open(&request->plan, arena));
     TARE_TRY(choose_format(request));
     TARE_TRY(check_measuring(request));
-    return tare_data_options_open(&request->records);
+    TARE_TRY(tare_data_options_open(&request->records));
+    return tare_workflow_keep_expected(request->records.spec, request->label, request->target_key);
 }
 
 bool tare_workflow_quantize_requested(const struct tare_quantize_request *request) {

@@ -97,6 +97,12 @@ grep -q 'CSV' info || fail "dataset info does not name the format: $(head -3 inf
 grep -q 'feature: "label"' csv.spec || fail "the draft has no label: $(tail -5 csv.spec)"
 "$tare" run "$model" --data glyphs.csv --spec csv.spec --output-dir csv --quiet >/dev/null 2>log || fail "run --data glyphs.csv: $(cat log)"
 cmp expected/probabilities.npy csv/probabilities.npy || fail "a CSV file gives other outputs"
+sed '/^label {/,/^}/d' csv.spec >samples.spec
+"$tare" compare "$model" --data glyphs.csv --eval glyphs.csv --spec samples.spec --methods weight_only --quiet >out 2>log || fail "compare: $(cat log)"
+grep -q '^label' samples.spec && fail "the label line is there: $(cat samples.spec)"
+grep -q '^model .*top-1' out || fail "a spec for samples loses the label: $(cat out)"
+"$tare" calibrate "$model" --data glyphs.csv --spec csv.spec -o csv.calib 2>log || fail "calibrate: $(cat log)"
+grep -q 'next: .* compare .* --eval EVAL.tfrecord --spec csv.spec$' log || fail "the next step does without the spec: $(cat log)"
 gzip -k glyphs.csv
 "$tare" run "$model" --data glyphs.csv.gz --spec csv.spec --output-dir csv_gz --quiet >/dev/null 2>log || fail "run --data glyphs.csv.gz: $(cat log)"
 cmp expected/probabilities.npy csv_gz/probabilities.npy || fail "a compressed CSV file gives other outputs"

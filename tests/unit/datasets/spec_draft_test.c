@@ -99,7 +99,7 @@ static void draft__with_options__needs_no_edit(void **state) {
     tare_strbuf_free(&text);
     draft_with(&text, &(struct tare_spec_draft_options){ .target = "y" }, columns, 5, numbers, 1,
                "1 input by name; expected values 'y'");
-    assert_has(&text, "input {\n  name: \"y\"\n  feature: \"y\"\n  shape: 1 whole: true\n}");
+    assert_has(&text, "label {\n  name: \"y\"\n  feature: \"y\"\n  shape: 1 whole: true\n}");
     tare_strbuf_free(&text);
     draft_with(&text, &(struct tare_spec_draft_options){ .target = "y" }, columns, 5, &all, 1,
                "'all' from all columns of numbers in the order of the data; expected values 'y'");

@@ -267,6 +267,35 @@ static void samples__need_no_label(void **state) {
     tare_tfrecord_close(reader);
 }
 
+/* What a command compares with needs no line of the spec; texts are no labels, and names of the spec come first. */
+static void kept_features__need_no_line(void **state) {
+    static const struct {
+        const char *kept;
+        size_t count;
+    } cases[] = { { "label", 2 }, { "tokens", 2 }, { "raw", 1 }, { "none", 1 }, { "floats", 1 }, { NULL, 1 } };
+    struct tare_tfrecord_reader *reader;
+    struct tare_tfrecord record;
+    (void)state;
+    first_record(&record, &reader, "images.tfrecord");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static const char text[] = "input { name: \"floats\" }";
+        const char *kept = cases[i].kept;
+        struct tare_dataset_spec *spec;
+        struct tare_sample sample;
+        assert_int_equal(tare_dataset_spec_parse(&spec, text, sizeof text - 1, "my.spec"), TARE_OK);
+        for (int twice = 0; twice < 2; twice++)
+            assert_int_equal(tare_dataset_spec_keep(spec, kept), TARE_OK);
+        if (tare_dataset_spec_decode(&sample, spec, record.data, record.size) != TARE_OK)
+            fail_msg("%s: %s", kept, tare_error_text());
+        if (sample.count != cases[i].count)
+            fail_msg("%s: %zu values, expected %zu", kept, sample.count, cases[i].count);
+        if (sample.count == 2) assert_non_null(tare_sample_find(&sample, kept));
+        tare_sample_reset(&sample);
+        tare_dataset_spec_free(spec);
+    }
+    tare_tfrecord_close(reader);
+}
+
 static void record__that_does_not_fit_says_got_and_wanted(void **state) {
     static const char *const cases[][2] = {
         { "feature: \"flots\"", "no feature 'flots'; did you mean 'floats'? (it has image/jpeg, image/gray" },
@@ -698,6 +727,7 @@ int main(void) {
         cmocka_unit_test(spec__errors_tell_the_place_and_the_nearest_name),
         cmocka_unit_test(spec__refuses_what_does_not_go_together),
         cmocka_unit_test(samples__need_no_label),
+        cmocka_unit_test(kept_features__need_no_line),
         cmocka_unit_test(record__that_does_not_fit_says_got_and_wanted),
         cmocka_unit_test(numbers__that_do_not_fit_are_refused),
         cmocka_unit_test(default_value__stands_in_for_an_empty_list),
