@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# check-threads.sh [MODEL…]: under ThreadSanitizer, all pairs of calls of libtare that may share a handle, its callbacks, and
-# calibrate, run, compare and batch with four workers, on the bundled example and on models of the test data ($TARE_TEST_DATA,
+# check-threads.sh [MODEL…]: under ThreadSanitizer, all pairs of calls of libtare that may share a handle, its callbacks, the
+# Python package, whose callbacks come from the library's threads, and calibrate, run, compare and batch with four workers, on the bundled example and on models of the test data ($TARE_TEST_DATA,
 # ../shared/data) with recorded inputs. Prints a line per model and command; exit status 1 if a data race was found. Builds
-# the preset "threads" first. --library: only libtare.
+# the preset "threads" first. --library: only libtare and the package.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 data=${TARE_TEST_DATA:-$root/../shared/data}
@@ -49,6 +49,13 @@ for pairs in $(grep -oP 'cmocka_unit_test\(\K\w+' tests/unit/api/thread_pairs_te
     check libtare "$pairs" "$root/build-threads/tests/test_api" api/thread_pairs "$pairs"
 done
 check libtare callbacks "$root/build-threads/tests/test_api" api/contract
+python=$(sed -n 's/^TARE_PYTHON_PROGRAM:INTERNAL=//p' build-threads/CMakeCache.txt)
+[ -n "$python" ] || echo "python: no headers of Python (skipped)"
+[ -z "$python" ] || cmake --build build-threads --target tare_python >>"$work/build" || { tail -5 "$work/build"; exit 1; }
+for tests in ${python:+calibration model}; do
+    check python "$tests" env LD_PRELOAD="$(gcc -print-file-name=libtsan.so)" PYTHONPATH="$root/build-threads/python" \
+        "$python" -B "$root/python/tests/run.py" "test_$tests.py"
+done
 [ -z "$library" ] || exit $failed
 all glyphs "$root/examples/glyphs/saved_model" serving_default "$root/examples/glyphs/calibration.tfrecord.gz"
 for model in "${models[@]}"; do
