@@ -170,6 +170,7 @@ static tare_status check_argument(const char *argument) {
                                           "--signature",
                                           "--data",
                                           "--calibration",
+                                          "--spec",
                                           "--input-model-dir",
                                           "--output-model-dir",
                                           "--converter-options-string",
@@ -265,6 +266,7 @@ static tare_status read_job(struct tare_job *job, struct tare_arena *arena, cons
     TARE_TRY(path_of(&job->output, &c, m->output));
     TARE_TRY(path_of(&job->converter_options_file, &c, m->converter_options_file));
     TARE_TRY(path_of(&job->calibration, &c, m->calibration));
+    TARE_TRY(path_of(&job->spec, &c, m->spec));
     TARE_TRY(text_of(&job->converter_options, &c, m->converter_options));
     TARE_TRY(text_of(&job->method, &c, m->method));
     TARE_TRY(text_of(&job->algorithm, &c, m->algorithm));
@@ -356,6 +358,7 @@ static tare_status add_folder_job(struct tare_jobs *out, struct tare_arena *aren
     TARE_TRY(name_job(job, &c, NULL));
     TARE_TRY(path_of(&job->output, &c, job->output));
     TARE_TRY(path_of(&job->calibration, &c, job->calibration));
+    TARE_TRY(path_of(&job->spec, &c, job->spec));
     TARE_TRY(expand_list(&job->data, &c));
     TARE_TRY(expand_list(&job->evaluation, &c));
     return tare_error_prefix(check_job(job), "%s", job->name);

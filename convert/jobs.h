@@ -32,7 +32,7 @@ struct tare_job {
     const char *converter_options, *converter_options_file;
     struct tare_text_list arguments; /* further words for the command */
     struct tare_text_list data;
-    const char *calibration, *signature;
+    const char *calibration, *signature, *spec;
     struct tare_text_list evaluation;
     const char *label, *target, *metric;
     int64_t evaluation_limit;

@@ -19,7 +19,7 @@ static bool is_interrupted(const struct tare_evaluation *evaluation) {
 
 tare_status tare_workflow_keep_expected(struct tare_dataset_spec *spec, const char *label, const char *target) {
     if (!spec) return TARE_OK;
-    if (!tare_dataset_spec_reads(spec, label)) TARE_TRY(tare_dataset_spec_keep(spec, label));
+    if (label && !tare_dataset_spec_reads(spec, label)) TARE_TRY(tare_dataset_spec_keep(spec, label));
     return tare_dataset_spec_keep(spec, target);
 }
 

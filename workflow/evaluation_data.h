@@ -12,7 +12,8 @@ struct tare_leakage {
     int64_t shared;  /* of these, records whose inputs equal those of a calibration sample in every byte */
 };
 
-/* Makes a spec (NULL: none), which may be written for samples without them, keep the labels and the expected values. */
+/* Makes a spec (NULL: none), which may be written for samples without them, keep the labels and the expected values
+ * (NULL: none). */
 tare_status tare_workflow_keep_expected(struct tare_dataset_spec *spec, const char *label,
                                         const char *target) TARE_WARN_UNUSED;
 /* TARE_NOT_FOUND if `label` is neither the default "label" nor a key of any record, also where it is the name of an

@@ -12,7 +12,7 @@
 #include "convert/jobs.h"
 
 struct tare_batch_settings {
-    const char *jobs, *methods, *output_dir, *algorithm, *label, *signature, *calibration, *state, *report;
+    const char *jobs, *methods, *output_dir, *algorithm, *label, *signature, *calibration, *spec, *state, *report;
     struct tare_option_list data, evaluation, plugins;
     int processes, retries;
     int64_t limit, memory, max_size;

@@ -50,6 +50,7 @@ static void calibration_of(struct tare_batch_command *out, const struct tare_tas
     *out = (struct tare_batch_command){ .name = "calibrate" };
     add(out, task->job->model);
     add_list(out, "--data", &task->job->data);
+    add_value(out, "--spec", task->job->spec);
     add_value(out, "--signature", task->job->signature);
     add_value(out, "-o", task->calibration_path);
 }
@@ -65,6 +66,7 @@ void tare_batch_command_of(struct tare_batch_command *out, const struct tare_tas
     add_value(out, "--converter_options_file", job->converter_options_file);
     add_value(out, "--calibration", task->calibration_path ? task->calibration_path : job->calibration);
     if (task->takes_samples) add_list(out, "--data", &job->data);
+    if (task->takes_samples) add_value(out, "--spec", job->spec);
     add_value(out, "--signature", job->method || task->takes_samples ? job->signature : NULL);
     add_list(out, NULL, &job->arguments);
 }
@@ -140,26 +142,27 @@ static tare_status check_output(const struct tare_job *job, bool overwrite) {
     return tare_output_dir_check(job->output, &rules);
 }
 
-static tare_status check_label(const struct tare_job *job) {
+static tare_status check_label(const struct tare_job *job, const struct tare_dataset_spec *spec) {
     const struct tare_evaluation evaluation = { .label = job->label,
                                                 .records = { .paths = job->evaluation.items,
                                                              .n_paths = job->evaluation.count,
                                                              .limit = job->evaluation_limit,
+                                                             .spec = spec,
                                                              .interrupted = &tare_interrupted } };
     return job->evaluation.count ? tare_workflow_check_label(&evaluation) : TARE_OK;
 }
 
 static tare_status make(struct tare_job_result *result, struct tare_arena *arena, const struct tare_task *task,
-                        const char *workshop, bool overwrite) {
+                        const struct tare_dataset_spec *spec, const char *workshop, bool overwrite) {
     static char reason[160];
     const struct tare_job *job = task->job;
     struct tare_batch_command command;
     TARE_TRY(check_output(job, overwrite));
-    TARE_TRY(check_label(job));
+    TARE_TRY(check_label(job, spec));
     TARE_TRY(remove_leftovers(workshop));
     tare_batch_command_of(&command, task, workshop);
     TARE_TRY(run_command(&command));
-    TARE_TRY(tare_job_measure(result, job, workshop, tare_command_registry(), &tare_interrupted));
+    TARE_TRY(tare_job_measure(result, job, workshop, spec, tare_command_registry(), &tare_interrupted));
     if (tare_job_breaks_limit(reason, result, &job->limits)) {
         result->reason = reason;
         return reject(result, task, workshop);
@@ -186,14 +189,18 @@ static tare_status remove_workshop(const char *workshop, tare_status status) {
 
 static tare_status make_locked(struct tare_job_result *result, struct tare_arena *arena, const struct tare_task *task,
                                const char *workshop, bool overwrite) {
+    struct tare_dataset_spec *spec = NULL;
     struct tare_output_lock lock = { .fd = -1 };
     char *folder = tare_path_folder(workshop);
     size_t existed = SIZE_MAX; /* length of the part of the folder that existed before */
     tare_status status = folder ? TARE_OK : TARE_NO_MEMORY;
+    if (status == TARE_OK && task->job->spec) status = tare_dataset_spec_load(&spec, task->job->spec);
+    if (status == TARE_OK) status = tare_workflow_keep_expected(spec, task->job->label, task->job->target);
     if (status == TARE_OK) status = tare_file_make_folders(folder, &existed);
     if (status == TARE_OK) status = tare_output_lock(&lock, task->job->output);
-    if (status == TARE_OK) status = remove_workshop(workshop, make(result, arena, task, workshop, overwrite));
+    if (status == TARE_OK) status = remove_workshop(workshop, make(result, arena, task, spec, workshop, overwrite));
     tare_output_unlock(&lock);
+    tare_dataset_spec_free(spec);
     if (folder) tare_file_remove_made_folders(folder, existed);
     tare_free(folder);
     return status;

@@ -130,6 +130,7 @@ static tare_status begin(struct tare_hash *hash, const struct tare_job *job, con
     add_text(hash, job->model);
     add_text(hash, job->signature);
     add_list(hash, &job->data);
+    TARE_TRY(add_file(hash, job->spec));
     TARE_TRY(walk(job->model, hash_file, hash));
     return add_files(hash, &job->data);
 }

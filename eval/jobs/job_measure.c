@@ -50,12 +50,14 @@ static tare_status weigh(int64_t *out, const char *path, const struct tare_saved
 }
 
 tare_status tare_job_measure(struct tare_job_result *result, const struct tare_job *job, const char *folder,
-                             const struct tare_op_registry *ops, const volatile sig_atomic_t *interrupted) {
+                             const struct tare_dataset_spec *spec, const struct tare_op_registry *ops,
+                             const volatile sig_atomic_t *interrupted) {
     const struct tare_saved_model_options open = { .ops = ops };
     struct tare_evaluation evaluation = { .signature = job->signature,
                                           .records = { .paths = job->evaluation.items,
                                                        .n_paths = job->evaluation.count,
                                                        .limit = job->evaluation_limit,
+                                                       .spec = spec,
                                                        .batch = TARE_RUNNER_BATCH,
                                                        .interrupted = interrupted },
                                           .label = job->label,

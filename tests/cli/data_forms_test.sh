@@ -103,6 +103,19 @@ grep -q '^label' samples.spec && fail "the label line is there: $(cat samples.sp
 grep -q '^model .*top-1' out || fail "a spec for samples loses the label: $(cat out)"
 "$tare" calibrate "$model" --data glyphs.csv --spec csv.spec -o csv.calib 2>log || fail "calibrate: $(cat log)"
 grep -q 'next: .* compare .* --eval EVAL.tfrecord --spec csv.spec$' log || fail "the next step does without the spec: $(cat log)"
+mkdir jobs && cat >jobs/jobs.textproto <<JOBS
+defaults { model: "$model" output: "{name}" data: "../glyphs.csv" evaluation: "../glyphs.csv" spec: "../samples.spec" limits { margin: 100 } }
+job { method: "static" name: "calibrated" }
+job { method: "static" name: "own" arguments: "--passes=smooth_quant" }
+JOBS
+"$tare" batch jobs/jobs.textproto --quiet --json >batch.json 2>log || fail "batch: $(cat log jobs/jobs.textproto.state/*.log)"
+[ "$(grep -c '"measure": "top1"' batch.json)" = 2 ] || fail "batch does not read labels by the spec: $(cat batch.json)"
+echo '# changed' >>samples.spec
+[ "$("$tare" batch jobs/jobs.textproto --resume --quiet --json 2>/dev/null | sed -n 's/.*"jobs_skipped": \([0-9]*\).*/\1/p')" = 0 ] ||
+    fail "batch does not notice a changed spec"
+mkdir models && cp -r "$model" models/glyphs
+"$tare" batch models --methods static --output-dir made --data glyphs.csv --eval glyphs.csv --spec samples.spec --quiet >out 2>log ||
+    fail "batch of a folder: $(cat out log)"
 gzip -k glyphs.csv
 "$tare" run "$model" --data glyphs.csv.gz --spec csv.spec --output-dir csv_gz --quiet >/dev/null 2>log || fail "run --data glyphs.csv.gz: $(cat log)"
 cmp expected/probabilities.npy csv_gz/probabilities.npy || fail "a compressed CSV file gives other outputs"
