@@ -31,14 +31,18 @@ static tare_build_value neutral(struct tare_emit *emit, const char *name, int dt
     return tare_build_scalar(B, dtype, strcmp(name, "multiply") == 0 || strcmp(name, "and") == 0);
 }
 
+/* The dtype in which numbers of a dtype are added. */
+static int wide_dtype(int dtype) {
+    return dtype == TARE_DT_BFLOAT16 || dtype == TARE_DT_HALF ? TARE_DT_FLOAT : dtype;
+}
+
 /* Sums of 16-bit floats are float32, as TensorFlow's and XLA's. */
 static tare_build_value reduced(struct tare_emit *emit, const char *name, tare_build_value x, const int64_t *axes,
                                 size_t count) {
     if (!x) return NULL;
     const int dtype = tare_build_dtype(x);
-    const bool is_narrow = (dtype == TARE_DT_BFLOAT16 || dtype == TARE_DT_HALF) &&
-                           (strcmp(name, "add") == 0 || strcmp(name, "multiply") == 0);
-    const int wide = is_narrow ? TARE_DT_FLOAT : dtype;
+    const bool adds = strcmp(name, "add") == 0 || strcmp(name, "multiply") == 0;
+    const int wide = adds ? wide_dtype(dtype) : dtype;
     const tare_build_value first = neutral(emit, name, wide);
     const tare_build_value sum = tare_build_reduce(B, name, tare_build_convert(B, x, wide), first, axes, count);
     return tare_build_convert(B, sum, dtype);
@@ -64,7 +68,7 @@ static tare_status emit_mean(struct tare_emit *emit, const struct tare_node *nod
         elements *= in.dims[axes[i]];
     if (!x) return TARE_OK;
     const int dtype = tare_build_dtype(x);
-    const int wide = dtype == TARE_DT_BFLOAT16 || dtype == TARE_DT_HALF ? TARE_DT_FLOAT : dtype;
+    const int wide = wide_dtype(dtype);
     const tare_build_value sum =
         tare_build_reshape(B, reduced(emit, "add", tare_build_convert(B, x, wide), axes, count), &out);
     const tare_build_value mean =
@@ -80,19 +84,22 @@ static tare_build_value along_last(struct tare_emit *emit, tare_build_value x, c
     return tare_build_spread(B, x, shape, dims);
 }
 
+/* Short types are computed in float and rounded once, as the op's kernel does (docs/numerics.md: softmax-max-shift). */
 static tare_status emit_softmax(struct tare_emit *emit, const struct tare_node *node, const void *is_log) {
     const struct tare_shape shape = tare_emit_in_shape(emit, node, 0);
-    const tare_build_value x = tare_emit_in(emit, node, 0);
+    const tare_build_value in = tare_emit_in(emit, node, 0);
     const int64_t last = shape.rank - 1;
+    if (!in) return TARE_OK;
+    const int dtype = tare_build_dtype(in);
+    const tare_build_value x = tare_build_convert(B, in, wide_dtype(dtype));
     const tare_build_value shifted =
         tare_build_binary(B, "subtract", x, along_last(emit, reduced(emit, "maximum", x, &last, 1), &shape));
     const tare_build_value powers = tare_build_unary(B, "exponential", shifted);
     const tare_build_value sum = reduced(emit, "add", powers, &last, 1);
-    if (is_log)
-        return tare_emit_set(
-            emit, node, 0,
-            tare_build_binary(B, "subtract", shifted, along_last(emit, tare_build_unary(B, "log", sum), &shape)));
-    return tare_emit_set(emit, node, 0, tare_build_binary(B, "divide", powers, along_last(emit, sum, &shape)));
+    const tare_build_value y =
+        is_log ? tare_build_binary(B, "subtract", shifted, along_last(emit, tare_build_unary(B, "log", sum), &shape))
+               : tare_build_binary(B, "divide", powers, along_last(emit, sum, &shape));
+    return tare_emit_set(emit, node, 0, tare_build_convert(B, y, dtype));
 }
 
 /* Pairs of a value and its position are reduced: the better value wins, of equal ones the first. */
