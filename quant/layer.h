@@ -178,6 +178,9 @@ tare_status tare_quant_find_params(bool *found, struct tare_qparams *out, const 
 tare_status tare_quant_input_params(bool *found, struct tare_qparams *out, const struct tare_quant_work *work,
                                     const struct tare_quant_layer *layer) TARE_WARN_UNUSED;
 
+/* Whether two layers are of one form, as repeated blocks have them: the same op and sizes, activations by the same op.
+ */
+bool tare_quant_has_form_of(const struct tare_quant_layer *a, const struct tare_quant_layer *b);
 /* The parameters of the layer's activations, for methods that need ranges; *reason: why one is not known. */
 tare_status tare_quant_find_activations(const char **reason, const struct tare_quant_work *work,
                                         struct tare_quant_layer *layer) TARE_WARN_UNUSED;

@@ -1,11 +1,12 @@
-/* The channels of a layer's activation: the weights that each is multiplied by, and the bookkeeping for passes that
- * scale channels. */
+/* The activation of a layer: its channels with the weights that each is multiplied by, the bookkeeping for passes that
+ * scale channels, and its parameters. */
 #include "calib/statistics.h"
 #include "quant/layer.h"
 #include "quant/fake_quant.h"
 #include "quant/range_cache.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Zeros between the elements of a convolution's input, which the statistics of the channels do not contain. */
 static bool has_gaps(const struct tare_quant_product *p) {
@@ -131,10 +132,48 @@ bool tare_quant_shares_variable(const struct tare_quant_work *work, const struct
     return false;
 }
 
+/* ---- layers of one form ---- */
+
+/* The op that computes an activation, before the ops that only arrange it. */
+static const char *producer_of(struct tare_edge edge) {
+    static const char *const copies[] = { "Identity", "Reshape", "Squeeze", "Cast", "ExpandDims", "Transpose", NULL };
+    while (tare_op_is_one_of(edge.node->op, copies) && edge.node->n_inputs)
+        edge = edge.node->inputs[0];
+    return edge.node->op;
+}
+
+bool tare_quant_has_form_of(const struct tare_quant_layer *a, const struct tare_quant_layer *b) {
+    return a->kind == b->kind && tare_shape_equal(tare_quant_operand(a), tare_quant_operand(b)) &&
+           strcmp(producer_of(a->observed), producer_of(b->observed)) == 0;
+}
+
+/* A layer that no sample reached has the range that the layers of its form have together, as an iteration of a loop has
+ * that of all iterations. */
+static tare_status find_range_of_form(bool *found, struct tare_qparams *out, const struct tare_quant_work *work,
+                                      const struct tare_quant_layer *layer) {
+    double low = 0, high = 0;
+    *found = false;
+    for (size_t i = 0; i < work->n_layers && layer->weight && !layer->input_scale; i++) {
+        const struct tare_quant_layer *other = &work->layers[i];
+        double other_low, other_high;
+        bool known;
+        if (!other->weight || !tare_quant_has_form_of(layer, other)) continue;
+        TARE_TRY(tare_quant_find_range(&known, &other_low, &other_high, work->cache, work->ranges, other->observed,
+                                       &layer->setting));
+        if (!known) continue;
+        low = fmin(low, other_low);
+        high = fmax(high, other_high);
+        *found = true;
+    }
+    *found = *found && set_params(out, low, high, &layer->setting);
+    return TARE_OK;
+}
+
 tare_status tare_quant_find_activations(const char **reason, const struct tare_quant_work *work,
                                         struct tare_quant_layer *layer) {
     bool found = true;
     TARE_TRY(tare_quant_input_params(&found, &layer->left_params, work, layer));
+    if (!found) TARE_TRY(find_range_of_form(&found, &layer->left_params, work, layer));
     if (!found)
         *reason = work->ranges && work->ranges->find ? "its input was not calibrated (did any sample reach it?)"
                                                      : "no FakeQuant range and no samples";

@@ -116,19 +116,6 @@ static tare_status add_headroom(struct tare_quant_work *work) {
     return TARE_OK;
 }
 
-/* The op that computes an activation, before the ops that only arrange it. */
-static const char *producer_of(struct tare_edge edge) {
-    static const char *const copies[] = { "Identity", "Reshape", "Squeeze", "Cast", "ExpandDims", "Transpose", NULL };
-    while (tare_op_is_one_of(edge.node->op, copies) && edge.node->n_inputs)
-        edge = edge.node->inputs[0];
-    return edge.node->op;
-}
-
-static bool has_form_of(const struct tare_quant_layer *a, const struct tare_quant_layer *b) {
-    return a->kind == b->kind && tare_shape_equal(tare_quant_operand(a), tare_quant_operand(b)) &&
-           strcmp(producer_of(a->observed), producer_of(b->observed)) == 0;
-}
-
 static bool is_open(const struct tare_quant_layer *layer) {
     return !layer->refused && !layer->setting.activation_bits && layer->setting.method->takes_wide;
 }
@@ -148,7 +135,7 @@ static tare_status mark_wide(bool *wide, const struct tare_quant_work *work, dou
     }
     for (size_t i = 0; i < work->n_layers; i++)
         for (size_t k = 0; k < n_needing && !wide[i] && is_open(&work->layers[i]); k++)
-            wide[i] = has_form_of(&work->layers[i], needing[k]);
+            wide[i] = tare_quant_has_form_of(&work->layers[i], needing[k]);
     return TARE_OK;
 }
 

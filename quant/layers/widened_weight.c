@@ -1,47 +1,45 @@
 #include "quant/layers/widened_weight.h"
-#include "base/alloc.h"
 #include "base/tensor/float8.h"
 #include "interpreter/inference/evaluate.h"
 
-enum { MOST_NODES = 16 }; /* between the constants and the product */
+enum {
+    MOST_NODES = 64,            /* between the constants and the product */
+    LARGEST_GROWTH = 64 * 1024, /* elements that a weight may have beyond the bytes of the constants */
+};
 
-/* Whether constants determine the edge, *widened: a conversion from float8 is among its nodes. */
-static bool is_constant(bool *widened, int *budget, struct tare_edge edge) {
-    const struct tare_node *node = edge.node;
-    if (tare_edge_constant(edge)) return true;
-    if ((*budget)-- <= 0 || !node->n_inputs || node->n_controls || !tare_node_is_pure(node)) return false;
-    if (tare_node_is(node, "Cast") && tare_float8_format(tare_edge_dtype(node->inputs[0]))) *widened = true;
-    for (size_t i = 0; i < node->n_inputs; i++)
-        if (!is_constant(widened, budget, node->inputs[i])) return false;
-    return true;
+/* What determines an edge. */
+struct constants {
+    size_t bytes;
+    bool has_float8;
+    int budget; /* of nodes */
+};
+
+static bool is_float8(const struct tare_node *node) {
+    return tare_node_is(node, "Cast") && tare_float8_format(tare_edge_dtype(node->inputs[0]));
 }
 
-static tare_status value_of(struct tare_tensor *out, struct tare_edge edge) {
+/* Whether constants alone do. */
+static bool find_constants(struct constants *constants, struct tare_edge edge) {
     const struct tare_node *node = edge.node;
-    const struct tare_tensor *constant = tare_edge_constant(edge);
-    if (constant && constant->splat) return tare_tensor_copy(out, constant);
-    if (constant) {
-        tare_tensor_share(out, constant);
-        return TARE_OK;
-    }
-    const size_t count = node->n_inputs + node->n_outputs;
-    struct tare_tensor *values = tare_calloc(count, sizeof *values), *results = values ? values + node->n_inputs : NULL;
-    tare_status status = values ? TARE_OK : TARE_NO_MEMORY;
-    for (size_t i = 0; i < node->n_inputs && status == TARE_OK; i++)
-        status = value_of(&values[i], node->inputs[i]);
-    if (status == TARE_OK) status = tare_node_evaluate(node, values, results);
-    if (status == TARE_OK) tare_tensor_share(out, &results[edge.index]);
-    for (size_t i = 0; i < count && values; i++)
-        tare_tensor_reset(&values[i]);
-    tare_free(values);
-    return status;
+    const struct tare_tensor *value = tare_edge_constant(edge);
+    if (value) constants->bytes += value->splat ? tare_dtype_size(value->dtype) : tare_tensor_bytes(value);
+    if (value) return true;
+    if (constants->budget-- <= 0 || !node->n_inputs || node->n_controls) return false;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        if (!find_constants(constants, node->inputs[i])) return false;
+    constants->has_float8 |= is_float8(node);
+    return tare_node_is_computable(node);
 }
 
 tare_status tare_quant_widened_weight(struct tare_tensor *out, struct tare_edge edge) {
-    int budget = MOST_NODES;
-    bool widened = false;
-    if (tare_edge_constant(edge) || !is_constant(&widened, &budget, edge) || !widened) return TARE_OK;
-    return value_of(out, edge);
+    struct constants constants = { .budget = MOST_NODES };
+    bool done;
+    if (tare_edge_constant(edge) || !find_constants(&constants, edge)) return TARE_OK;
+    tare_status status = tare_edge_evaluate(&done, out, edge, NULL, NULL, 0);
+    if (status != TARE_OK) return tare_error_dismiss(status); /* what fails now fails when it runs */
+    if (done && !constants.has_float8 && (size_t)out->elements > constants.bytes + LARGEST_GROWTH)
+        tare_tensor_reset(out);
+    return TARE_OK;
 }
 
 static bool widens(int *budget, struct tare_edge edge) {
@@ -49,7 +47,7 @@ static bool widens(int *budget, struct tare_edge edge) {
                                            "ExpandDims", "Squeeze", "BroadcastTo", "Identity", NULL };
     const struct tare_node *node = edge.node;
     if ((*budget)-- <= 0 || !tare_op_is_one_of(node->op, scaling)) return false;
-    if (tare_node_is(node, "Cast") && tare_float8_format(tare_edge_dtype(node->inputs[0]))) return true;
+    if (is_float8(node)) return true;
     for (size_t i = 0; i < node->n_inputs; i++)
         if (widens(budget, node->inputs[i])) return true;
     return false;

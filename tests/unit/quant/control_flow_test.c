@@ -35,11 +35,9 @@ static struct tare_edge dense(struct tare_graph *f, const char *name, struct tar
 static tare_status find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
                         double *low, double *high) {
     (void)setting;
-    (void)arg;
-    (void)edge;
     *low = -1;
     *high = 1;
-    *found = true;
+    *found = !arg || strcmp(edge.node->graph->name, arg) != 0; /* `arg`: a function that no sample reached */
     return TARE_OK;
 }
 
@@ -109,12 +107,13 @@ static struct tare_edge nested(struct tare_graph_model *model, struct tare_edge 
 struct form {
     struct tare_edge (*make)(struct tare_graph_model *model, struct tare_edge x);
     size_t layers;
+    const char *unreached; /* a function; NULL: none */
 };
 
 static struct tare_tensor answer(const struct form *form, const struct tare_quant_method *method,
                                  enum tare_quant_op_set op_set) {
     const struct tare_shape shape = tare_shape_make(2, 1, WIDTH);
-    const struct tare_quant_ranges ranges = { .find = find };
+    const struct tare_quant_ranges ranges = { .find = find, .arg = (void *)(uintptr_t)form->unreached };
     const struct tare_quant_plan options = { .setting.method = method, .op_set = op_set, .min_elements = 1 };
     struct tare_graph_model *model = mini_model_new();
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y;
@@ -169,28 +168,59 @@ static void check(const struct form *form) {
 
 static void while_body__is_quantized(void **state) {
     (void)state;
-    check(&(struct form){ loop, 1 });
+    check(&(struct form){ loop, 1, NULL });
 }
 
 static void branches__are_quantized_both(void **state) {
     (void)state;
-    check(&(struct form){ choice, 2 });
+    check(&(struct form){ choice, 2, NULL });
+}
+
+/* The range of the layers of its form: the branch may be taken later. */
+static void branch_without_samples__has_the_range_of_its_form(void **state) {
+    (void)state;
+    check(&(struct form){ choice, 2, "no" });
+}
+
+/* A layer of another form has none. */
+static void branch_without_samples__stays_float_alone(void **state) {
+    const struct tare_quant_ranges ranges = { .find = find, .arg = (void *)(uintptr_t) "no" };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_static, .min_elements = 1 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_quant_report report;
+    struct tare_arena arena = { 0 };
+    (void)state;
+    (void)choice(model, mini_placeholder(model->main, "x", TARE_DT_FLOAT));
+    struct tare_graph *no = tare_model_find_function(model, "no");
+    struct tare_node *layer = tare_graph_find(no, "layer");
+    tare_node_set_input(layer, 0, mini_node(no, "Tanh", "before", 1, (struct tare_edge){ no->args[0], 0 }));
+    mini_ok(tare_quantize(&report, &arena, model, &ranges, &options));
+    assert_int_equal(report.count, 2);
+    for (size_t i = 0; i < report.count; i++) {
+        const char *refused = report.outcomes[i].refused;
+        if (refused) assert_string_equal(refused, "its input was not calibrated (did any sample reach it?)");
+        assert_int_equal(refused != NULL, strcmp(report.outcomes[i].function, "no") == 0);
+    }
+    tare_model_free(model);
+    tare_arena_free(&arena);
 }
 
 static void shared_function__is_quantized_once(void **state) {
     (void)state;
-    check(&(struct form){ shared, 1 });
+    check(&(struct form){ shared, 1, NULL });
 }
 
 static void nested_functions__are_reached(void **state) {
     (void)state;
-    check(&(struct form){ nested, 2 });
+    check(&(struct form){ nested, 2, NULL });
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(while_body__is_quantized),
         cmocka_unit_test(branches__are_quantized_both),
+        cmocka_unit_test(branch_without_samples__has_the_range_of_its_form),
+        cmocka_unit_test(branch_without_samples__stays_float_alone),
         cmocka_unit_test(shared_function__is_quantized_once),
         cmocka_unit_test(nested_functions__are_reached),
     };
