@@ -96,6 +96,10 @@ static tare_status batch_below(const struct tare_graph **out, const struct batch
 
 /* ---- the op ---- */
 
+/* Batches that may wait, where the options do not say: the op's default for the queue of ordinary requests. Its default
+ * for the queue of low priority is 0, which refuses each of them. */
+enum { DEFAULT_ENQUEUED = 10 };
+
 static tare_status set_low_priority(struct tare_node *node, const struct tare_low_priority *low) {
     static const char *const attrs[] = { "low_priority_max_batch_size", "low_priority_batch_timeout_micros",
                                          "low_priority_max_enqueued_batches", "low_priority_allowed_batch_sizes",
@@ -105,13 +109,13 @@ static tare_status set_low_priority(struct tare_node *node, const struct tare_lo
     if (!low->max_batch_size) return TARE_OK;
     TARE_TRY(tare_node_set_int(node, attrs[0], low->max_batch_size));
     TARE_TRY(tare_node_set_int(node, attrs[1], low->batch_timeout_micros));
-    if (low->max_enqueued_batches) TARE_TRY(tare_node_set_int(node, attrs[2], low->max_enqueued_batches));
+    TARE_TRY(
+        tare_node_set_int(node, attrs[2], low->max_enqueued_batches ? low->max_enqueued_batches : DEFAULT_ENQUEUED));
     if (low->n_allowed) TARE_TRY(tare_node_set_int_list(node, attrs[3], low->allowed_batch_sizes, low->n_allowed));
     return low->policy ? tare_node_set_string(node, attrs[4], low->policy, strlen(low->policy)) : TARE_OK;
 }
 
 static tare_status set_numbers(struct tare_node *node, const struct tare_batch_options *options) {
-    enum { DEFAULT_ENQUEUED = 10 };
     bool default_enqueued = !options->max_enqueued_batches || options->max_enqueued_batches == DEFAULT_ENQUEUED;
     TARE_TRY(tare_node_set_int(node, "num_batch_threads", options->num_batch_threads));
     TARE_TRY(tare_node_set_int(node, "max_batch_size", options->max_batch_size));

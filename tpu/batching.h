@@ -7,7 +7,7 @@
 /* The queue of requests of low priority; max_batch_size 0: there is none. */
 struct tare_low_priority {
     int max_batch_size, batch_timeout_micros;
-    int max_enqueued_batches; /* 0: the op's default */
+    int max_enqueued_batches; /* 0: 10 */
     const int64_t *allowed_batch_sizes;
     size_t n_allowed;
     const char *policy; /* mixed_priority_policy of the op; NULL: its default */
@@ -16,7 +16,7 @@ struct tare_low_priority {
 /* One BatchOptions message: the batcher's numbers, and the functions to which they apply. */
 struct tare_batch_options {
     int num_batch_threads, max_batch_size, batch_timeout_micros;
-    int max_enqueued_batches; /* 0: the op's default */
+    int max_enqueued_batches; /* 0: 10, the default of the op */
     const int64_t *allowed_batch_sizes;
     size_t n_allowed;
     bool disable_large_batch_splitting;

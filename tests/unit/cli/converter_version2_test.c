@@ -114,6 +114,7 @@ static void low_priority__has_a_queue_of_its_own(void **state) {
     batch = only(model, "BatchFunction");
     assert_int_equal(tare_node_int(batch, "low_priority_max_batch_size", 0), 8);
     assert_int_equal(tare_node_int(batch, "low_priority_batch_timeout_micros", 0), 7);
+    assert_int_equal(tare_node_int(batch, "low_priority_max_enqueued_batches", 0), 10); /* 0 would refuse requests */
     assert_int_equal(tare_node_find_attr(batch, "low_priority_allowed_batch_sizes")->count, 2);
     assert_string_equal(tare_node_string(batch, "mixed_priority_policy", ""), "priority_isolation");
     tare_model_free(model);
