@@ -98,10 +98,11 @@ static bool bit(const struct tare_node *node, const char *mask, int i) {
     return tare_node_int(node, mask, 0) >> i & 1;
 }
 
-/* Whether a range of StridedSlice is the whole axis. */
+/* Whether a range of StridedSlice is the whole axis, or an index the only element of one. */
 static bool is_whole(const struct trace *t, const struct tare_node *node, int i) {
     const struct tare_tensor *begin = constant(node, 1, TARE_MAX_RANK), *end = constant(node, 2, TARE_MAX_RANK);
     const bool from_start = bit(node, "begin_mask", i) || (begin && tare_tensor_get_i64(begin, i) == 0);
+    if (bit(node, "shrink_axis_mask", i)) return begin && from_start && t->shape.dims[i] == 1;
     return from_start && (bit(node, "end_mask", i) || (end && tare_tensor_get_i64(end, i) >= t->shape.dims[i]));
 }
 
@@ -120,7 +121,7 @@ static bool step_strided_slice(struct trace *t, const struct tare_node *node) {
     const int64_t shrinks = tare_node_int(node, "shrink_axis_mask", 0);
     for (int i = 0; i < count; i++) {
         if (tare_tensor_get_i64(strides, i) != 1) return false;
-        if (!(shrinks >> i & 1) && is_whole(t, node, i)) continue;
+        if (is_whole(t, node, i)) continue;
         if (!(shrinks >> i & 1) && (shrinks || !is_one(t, node, i))) return false;
         if (!choose(t, i, node->inputs[1], i, TARE_INDEX_FROM_BACK)) return false;
     }

@@ -76,15 +76,26 @@ static struct tare_edge first_id(struct tare_graph *g, struct tare_edge ids) {
     return mini_node(g, "GatherV2", "first", 3, ids, mini_int(g, "zero", 0), mini_int(g, "axis0", 0));
 }
 
-/* One expert for all rows. */
-static struct tare_edge by_slice(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+/* One expert for all rows, [1, ROWS, COLUMNS]. */
+static struct tare_edge slice_of(struct tare_graph *g, struct tare_edge ids) {
     const struct tare_edge id = first_id(g, ids), zero = mini_int(g, "none", 0);
     const struct tare_edge begin = mini_node(g, "Pack", "begin", 3, id, zero, zero);
-    const struct tare_edge w = mini_node(g, "Slice", "chosen", 3, stack(g), begin,
-                                         mini_ints(g, "size", 3, (const int32_t[]){ 1, ROWS, COLUMNS }));
-    const struct tare_edge matrix =
-        mini_node(g, "Reshape", "matrix", 2, w, mini_ints(g, "shape", 2, (const int32_t[]){ ROWS, COLUMNS }));
+    return mini_node(g, "Slice", "chosen", 3, stack(g), begin,
+                     mini_ints(g, "size", 3, (const int32_t[]){ 1, ROWS, COLUMNS }));
+}
+
+static struct tare_edge by_slice(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_edge matrix = mini_node(g, "Reshape", "matrix", 2, slice_of(g, ids),
+                                              mini_ints(g, "shape", 2, (const int32_t[]){ ROWS, COLUMNS }));
     return mini_node(g, "MatMul", "product", 2, x, matrix);
+}
+
+/* w[id : id + 1][0] */
+static struct tare_edge by_only_entry(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    struct tare_node *node =
+        mini_open(g, "StridedSlice", "entry", 4, slice_of(g, ids), mini_ints(g, "from", 1, (const int32_t[]){ 0 }),
+                  mini_ints(g, "to", 1, (const int32_t[]){ 1 }), mini_ints(g, "stride", 1, (const int32_t[]){ 1 }));
+    return mini_node(g, "MatMul", "product", 2, x, attr(node, "shrink_axis_mask", 1));
 }
 
 static struct tare_edge by_shrinking(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
@@ -250,6 +261,7 @@ static void chosen_axis__may_be_any_axis_of_the_stack(void **state) {
 static void slice_by_computed_begin__is_a_layer(void **state) {
     (void)state;
     check_methods(by_slice, 1);
+    check_methods(by_only_entry, 1);
 }
 
 static void negative_index__counts_from_the_end(void **state) {
