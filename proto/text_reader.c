@@ -159,17 +159,38 @@ static tare_status read_string(struct reader *r, const ProtobufCMessage *message
     return TARE_OK;
 }
 
+static tare_status read_scalar(struct reader *r, const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
+                               void *slot);
+
+/* The field whose values have the name that comes next: quantization_method: STATIC_RANGE; NULL: none. */
+static const ProtobufCFieldDescriptor *field_of_value(const struct reader *r,
+                                                      const ProtobufCMessageDescriptor *descriptor) {
+    struct tare_text_scanner ahead = r->scan;
+    char word[TARE_TEXT_WORD_SIZE];
+    if (!r->scan.relaxed || tare_text_at_string(&ahead)) return NULL;
+    if (tare_text_scalar(&ahead, word) != TARE_OK) return tare_error_clear(), NULL;
+    for (unsigned i = 0; i < descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
+        if (field->type == PROTOBUF_C_TYPE_ENUM && field->label != PROTOBUF_C_LABEL_REPEATED &&
+            protobuf_c_enum_descriptor_get_value_by_name(field->descriptor, word))
+            return field;
+    }
+    return NULL;
+}
+
 static tare_status read_submessage(struct reader *r, const ProtobufCMessage *message,
                                    const ProtobufCFieldDescriptor *field, ProtobufCMessage **slot, int depth) {
     const char *opened = r->scan.at;
+    const bool opens = tare_text_peek(&r->scan, '{') || tare_text_peek(&r->scan, '<');
+    const ProtobufCFieldDescriptor *only = opens ? NULL : field_of_value(r, field->descriptor);
     char seen[48];
-    if (!tare_text_peek(&r->scan, '{') && !tare_text_peek(&r->scan, '<'))
-        return fail_kind(r, opened, message, field, tare_text_seen(&r->scan, seen));
+    if (!opens && !only) return fail_kind(r, opened, message, field, tare_text_seen(&r->scan, seen));
     if (depth >= TARE_MESSAGE_MAX_DEPTH)
         return tare_text_fail(&r->scan, opened, "messages are nested deeper than %d", TARE_MESSAGE_MAX_DEPTH);
-    tare_text_take(&r->scan, *opened);
     if (!*slot) *slot = tare_message_new(r->arena, field->descriptor);
     if (!*slot) return TARE_NO_MEMORY;
+    if (only) return read_scalar(r, *slot, only, tare_field_set(*slot, only));
+    tare_text_take(&r->scan, *opened);
     return read_fields(r, *slot, opened, depth + 1);
 }
 

@@ -59,6 +59,8 @@ static void method__every_spelling(void **state) {
         const struct tare_quant_method *method;
     } spellings[] = {
         { "quantization_method { experimental_method: STATIC_RANGE }", &tare_method_static },
+        { "quantization_method: STATIC_RANGE", &tare_method_static },
+        { "quantization_method: METHOD_DYNAMIC_RANGE_INT8", &tare_method_dynamic },
         { "quantization_method { experimental_method: DYNAMIC_RANGE }", &tare_method_dynamic },
         { "quantization_method { experimental_method: WEIGHT_ONLY }", &tare_method_weight_only },
         { "quantization_method { experimental_method: EXPERIMENTAL_METHOD_UNSPECIFIED }", &tare_method_static },
