@@ -319,7 +319,8 @@ static tare_status warn_of_constants(struct tare_calibration_warning_list *list,
         if (!tare_statistics_extremes(&low, &high, s) || low != high) continue;
         TARE_TRY(put_in_group(list, &group, c->tensors[i]));
     }
-    return add_group(list, &group.warning, "constant", "tensor", " with one value only");
+    return add_group(list, &group.warning, "constant", "tensor",
+                     " with one value only (where it is a state that the model returns: --feedback OUTPUT=INPUT)");
 }
 
 /* ---- records ---- */

@@ -48,18 +48,32 @@ static tare_status list_wanted(struct tare_calibrate_job *c) {
     return TARE_OK;
 }
 
-static bool wants_quantizable(void *arg, const struct tare_node *node, size_t output) {
-    const struct tare_calibrate_job *c = arg;
-    const struct tare_edge edge = { .node = (struct tare_node *)(uintptr_t)node, .index = (int)output };
-    return c->n_wanted && bsearch(&edge, c->wanted, c->n_wanted, sizeof edge, compare_edges);
-}
-
 /* Nodes that were added to call a function are not part of the model. */
 static bool is_scaffold(const struct tare_signature *callee, const struct tare_node *node) {
     for (size_t i = 0; callee && i < callee->n_inputs; i++)
         if (callee->inputs[i].edge.node == node) return true;
     for (size_t i = 0; callee && i < callee->n_outputs; i++)
         if (callee->outputs[i].edge.node == node) return true;
+    return false;
+}
+
+/* An input that an output could be fed to: a state, also where no layer reads it before other values join it. Samples
+ * that never fill it are warned of. */
+static bool may_be_state(const struct tare_signature *signature, const struct tare_node *node) {
+    for (size_t i = 0; i < signature->n_inputs; i++)
+        for (size_t k = 0; signature->inputs[i].edge.node == node && k < signature->n_outputs; k++)
+            if (signature->outputs[k].dtype == signature->inputs[i].dtype &&
+                tare_shape_compatible(&signature->outputs[k].shape, &signature->inputs[i].shape))
+                return true;
+    return false;
+}
+
+static bool wants_quantizable(void *arg, const struct tare_node *node, size_t output) {
+    const struct tare_calibrate_job *c = arg;
+    const struct tare_edge edge = { .node = (struct tare_node *)(uintptr_t)node, .index = (int)output };
+    if (c->n_wanted && bsearch(&edge, c->wanted, c->n_wanted, sizeof edge, compare_edges)) return true;
+    for (size_t i = 0; i < c->groups.count && !is_scaffold(c->options->callee, node); i++)
+        if (may_be_state(c->groups.items[i].signature, node)) return true;
     return false;
 }
 

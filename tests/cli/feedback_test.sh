@@ -32,6 +32,12 @@ grep -qE '"high": 60(\.0)?,' shown || fail "the range of y: $(cat shown)"
 "$tare" calibrate sum --input x=steps.npy --input clip=clip.npy --feedback z=y --sequence clip --observe all -o b.calib --quiet 2>log ||
     fail "calibrate --input: $(cat log)"
 
+# a state that the samples never fill, though no layer reads it as it is, is a warning of the calibration
+array zeros "float[4,2] 0 0 0 0 0 0 0 0"
+"$tare" calibrate sum --input x=steps.npy --input y=zeros.npy -o zeros.calib --quiet 2>log || fail "calibrate: $(cat log)"
+grep -qF "with one value only (where it is a state that the model returns: --feedback OUTPUT=INPUT): 'y:0'" log ||
+    fail "calibrate: $(cat log)"
+
 # each model of a comparison runs on its own states
 "$tare" compare sum --with sum --data steps.tfrecord --feedback z=y --json >compared || fail "compare"
 grep -q '"records": 4' compared || fail "compare: $(cat compared)"

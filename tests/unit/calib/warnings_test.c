@@ -231,7 +231,10 @@ static void constants__are_named(void **state) {
         see(c, "", "dead", r, 0, 0);
         see(c, "", "alive", r, 0, r == 5 ? 1 : 0.9f);
     }
-    static const char *const expected[][2] = { { "constant", "1 tensor with one value only: 'dead:0'" } };
+    static const char *const expected[][2] = {
+        { "constant", "1 tensor with one value only (where it is a state that the model returns: --feedback "
+                      "OUTPUT=INPUT): 'dead:0'" }
+    };
     assert_warnings(c, expected, 1);
     tare_calibration_free(c);
 }
