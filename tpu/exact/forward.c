@@ -1,4 +1,4 @@
-/* The forward part of the analysis, after all values that must stay exact are found.
+/* The last part of the analysis, after all values that must stay exact are found.
  *
  * Arithmetic on exact values alone stays exact up to the next product, so that a second reader of an exact value does
  * not get a rounded one. And what one op computes and one op reads is never stored: a TPU computes both in one pass, in
@@ -15,8 +15,7 @@ static bool is_arithmetic(const struct tare_node *node) {
            role_of(node) == TARE_QUANT_BIAS;
 }
 
-/* Why an operand is exact, looking through moves, which have the dtype of their neighbours; NULL: it is not. */
-static const struct tare_exact_slot *exact_operand(const struct tare_exact_values *v, struct tare_edge edge) {
+const struct tare_exact_slot *tare_exact_operand(const struct tare_exact_values *v, struct tare_edge edge) {
     enum { MOST_MOVES = 16 };
     for (int i = 0; i < MOST_MOVES; i++) {
         const struct tare_exact_slot *slot = tare_exact_find(&v->by_edge, edge.node, edge.index);
@@ -38,7 +37,7 @@ static tare_status continue_node(struct tare_exact_values *v, const struct tare_
         if (!tare_exact_carries_floats(tare_edge_dtype(node->inputs[i])) ||
             !tare_value_fact(v->facts, node->inputs[i])->varies)
             continue;
-        slot = exact_operand(v, node->inputs[i]);
+        slot = tare_exact_operand(v, node->inputs[i]);
         if (!slot) return TARE_OK;
         found = slot;
     }
@@ -91,6 +90,19 @@ static tare_status keep_passing(struct tare_exact_values *v, const struct tare_n
     return tare_exact_keep(v, user, why);
 }
 
+/* Arithmetic that float32 alone reads: the cast is before it, at the product, rather than after it, where it would
+ * round a second time. */
+static tare_status keep_before(struct tare_exact_values *v, const struct tare_node *node) {
+    const struct tare_exact_slot *found = NULL;
+    if (!is_float_arithmetic(node) || tare_exact_find(&v->by_node, node, 0)) return TARE_OK;
+    for (const struct tare_use *use = tare_node_first_use(node); use; use = tare_node_next_use(use)) {
+        if (use->user->dead) continue;
+        found = tare_exact_find(&v->by_node, use->user, 0);
+        if (!found) return TARE_OK;
+    }
+    return found ? tare_exact_keep(v, node, (struct tare_exact_why){ found->why.reason, TARE_EXACT_LOCAL }) : TARE_OK;
+}
+
 static tare_status follow_graph(struct tare_exact_values *v, const struct tare_exact_view *view) {
     struct tare_node **order;
     TARE_TRY(tare_graph_order(&order, v->arena, view->graph));
@@ -100,6 +112,8 @@ static tare_status follow_graph(struct tare_exact_values *v, const struct tare_e
         if (order[i] && tare_exact_counts(view, order[i]->position)) TARE_TRY(continue_node(v, order[i]));
     for (size_t i = 0; i < view->graph->n_nodes; i++)
         if (order[i] && tare_exact_counts(view, order[i]->position)) TARE_TRY(keep_passing(v, order[i]));
+    for (size_t i = view->graph->n_nodes; i-- > 0;)
+        if (order[i] && tare_exact_counts(view, order[i]->position)) TARE_TRY(keep_before(v, order[i]));
     return TARE_OK;
 }
 

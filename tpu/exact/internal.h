@@ -3,6 +3,7 @@
 #define TARE_TPU_EXACT_INTERNAL_H
 
 #include "base/map.h"
+#include "graph/calls.h"
 #include "graph/graph_table.h"
 #include "graph/op.h"
 #include "tpu/exact/values.h"
@@ -23,6 +24,13 @@ enum tare_exact_level {
 struct tare_exact_why {
     const char *reason;
     enum tare_exact_level level;
+};
+
+/* A node that calls a function. */
+struct tare_exact_caller {
+    struct tare_node *node;
+    struct tare_call_site site;
+    struct tare_exact_caller *next;
 };
 
 /* The analysis of one graph. */
@@ -110,6 +118,11 @@ tare_status tare_exact_outputs(struct tare_exact_values *values);
 
 /* tpu/exact/forward.c: arithmetic after exact values, and values that pass from one op to another. */
 tare_status tare_exact_forward(struct tare_exact_values *values);
+/* Why an operand is exact, looking through moves, which have the dtype of their neighbours; NULL: it is not. */
+const struct tare_exact_slot *tare_exact_operand(const struct tare_exact_values *values, struct tare_edge edge);
+
+/* tpu/exact/boundaries.c: arguments and results that are computed and read in float32. */
+tare_status tare_exact_boundaries(struct tare_exact_values *values);
 
 static inline bool tare_exact_has_flag(const struct tare_node *node, unsigned flags) {
     return node->def && node->def->row && node->def->row->flags & flags;
@@ -125,6 +138,12 @@ static inline struct tare_edge tare_exact_before_moves(struct tare_edge edge) {
 struct tare_exact_slot *tare_exact_find(const struct tare_map *map, const void *node, int index);
 /* The node keeps its dtype. */
 tare_status tare_exact_keep(struct tare_exact_values *values, const struct tare_node *node, struct tare_exact_why why);
+/* The edge stays float32, or the return of a graph, whose index is tare_exact_return_index. */
+tare_status tare_exact_mark(struct tare_exact_values *values, const void *node, int index, struct tare_exact_why why);
+static inline int tare_exact_return_index(size_t i) {
+    return -1 - (int)i;
+}
+struct tare_exact_view *tare_exact_view_of(const struct tare_exact_values *values, const struct tare_graph *graph);
 /* Whether node i of the graph runs. */
 bool tare_exact_counts(const struct tare_exact_view *view, size_t i);
 /* Whether the edge is an argument of the body of a loop, and the view is of that body. */

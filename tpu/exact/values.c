@@ -9,16 +9,7 @@
  *
  * Forward again: tpu/exact/forward.c. */
 #include "tpu/exact/internal.h"
-#include "graph/calls.h"
-
 #include <string.h>
-
-/* A node that calls a function. */
-struct tare_exact_caller {
-    struct tare_node *node;
-    struct tare_call_site site;
-    struct tare_exact_caller *next;
-};
 
 /* Float values that the bfloat16 pass would round, and lists that may contain them. */
 bool tare_exact_carries_floats(int dtype) {
@@ -27,7 +18,7 @@ bool tare_exact_carries_floats(int dtype) {
 
 /* ---- views ---- */
 
-static struct tare_exact_view *view_of(const struct tare_exact_values *v, const struct tare_graph *graph) {
+struct tare_exact_view *tare_exact_view_of(const struct tare_exact_values *v, const struct tare_graph *graph) {
     return tare_graph_table_get(&v->by_graph, graph);
 }
 
@@ -58,7 +49,7 @@ static tare_status note_call(struct tare_exact_values *v, struct tare_node *node
     TARE_TRY(tare_call_site(&site, v->arena, node));
     if (site.kind == TARE_CALL_NONE || site.kind == TARE_CALL_OTHER) return TARE_OK;
     for (size_t c = 0; c < site.n_callees; c++) {
-        struct tare_exact_view *callee = view_of(v, site.callees[c]);
+        struct tare_exact_view *callee = tare_exact_view_of(v, site.callees[c]);
         struct tare_exact_caller *caller = TARE_NEW(v->arena, struct tare_exact_caller);
         if (!caller) return TARE_NO_MEMORY;
         *caller = (struct tare_exact_caller){ node, site, callee->callers };
@@ -74,7 +65,7 @@ static tare_status build_views(struct tare_exact_values *v) {
     for (size_t i = 0; i < v->model->n_functions; i++)
         TARE_TRY(add_view(v, v->model->functions[i]));
     for (size_t i = 0; i < v->options->n_converted; i++) {
-        struct tare_exact_view *view = view_of(v, v->options->converted[i]);
+        struct tare_exact_view *view = tare_exact_view_of(v, v->options->converted[i]);
         if (view) view->converted = true;
     }
     for (size_t i = 0; i < v->n_views; i++)
@@ -111,6 +102,11 @@ static tare_status add_slot(struct tare_exact_slot **added, struct tare_exact_va
     slot->why = why;
     *added = slot;
     return tare_map_set_n(map, (const char *)&slot->edge, sizeof slot->edge, slot) ? TARE_OK : TARE_NO_MEMORY;
+}
+
+tare_status tare_exact_mark(struct tare_exact_values *v, const void *node, int index, struct tare_exact_why why) {
+    struct tare_exact_slot *slot;
+    return add_slot(&slot, v, &v->by_edge, node, index, why);
 }
 
 static tare_status push(struct tare_exact_values *v, const void *node, int index, struct tare_exact_why why) {
@@ -175,13 +171,9 @@ tare_status tare_exact_push(struct tare_exact_values *v, struct tare_edge edge, 
     return push(v, edge.node, edge.index, why);
 }
 
-static int return_index(size_t i) {
-    return -1 - (int)i;
-}
-
 static tare_status push_return(struct tare_exact_values *v, const struct tare_graph *graph, size_t i,
                                struct tare_exact_why why) {
-    return i < graph->n_returns ? push(v, graph, return_index(i), why) : TARE_OK;
+    return i < graph->n_returns ? push(v, graph, tare_exact_return_index(i), why) : TARE_OK;
 }
 
 static tare_status push_arg(struct tare_exact_values *v, const struct tare_graph *graph, size_t i,
@@ -215,7 +207,7 @@ static tare_status spread_return(struct tare_exact_values *v, const struct tare_
 
 static tare_status follow_return(struct tare_exact_values *v, const struct tare_graph *graph, size_t i,
                                  struct tare_exact_why why) {
-    for (const struct tare_exact_caller *caller = view_of(v, graph)->callers; caller; caller = caller->next)
+    for (const struct tare_exact_caller *caller = tare_exact_view_of(v, graph)->callers; caller; caller = caller->next)
         if (caller->site.kind != TARE_CALL_LOOP || caller->site.callees[1] == graph)
             TARE_TRY(spread_return(v, &caller->site, i, why));
     return tare_exact_push(v, graph->returns[i].edge, why);
@@ -245,7 +237,7 @@ static enum tare_exact_level level_before(const struct tare_node *node, enum tar
 static tare_status follow_edge(struct tare_exact_values *v, struct tare_edge edge, struct tare_exact_why why) {
     struct tare_call_site site;
     if (tare_node_is_arg(edge.node)) {
-        for (const struct tare_exact_caller *caller = view_of(v, edge.node->graph)->callers; caller;
+        for (const struct tare_exact_caller *caller = tare_exact_view_of(v, edge.node->graph)->callers; caller;
              caller = caller->next)
             TARE_TRY(spread_argument(v, caller, edge.node->position, why));
         return TARE_OK;
@@ -372,7 +364,8 @@ static tare_status analyse(struct tare_exact_values *v) {
         TARE_TRY(seed_level(v, (enum tare_exact_level)level));
     if (v->options->rounds_magnitudes) return TARE_OK;
     TARE_TRY(find_limits(v));
-    return tare_exact_forward(v);
+    TARE_TRY(tare_exact_forward(v));
+    return tare_exact_boundaries(v);
 }
 
 tare_status tare_exact_values_find(struct tare_exact_values **out, struct tare_arena *arena,
@@ -411,7 +404,7 @@ const char *tare_exact_edge(const struct tare_exact_values *values, struct tare_
 }
 
 const char *tare_exact_return(const struct tare_exact_values *values, const struct tare_graph *graph, size_t i) {
-    return reason_in(&values->by_edge, graph, return_index(i));
+    return reason_in(&values->by_edge, graph, tare_exact_return_index(i));
 }
 
 const char *tare_exact_node(const struct tare_exact_values *values, const struct tare_node *node) {

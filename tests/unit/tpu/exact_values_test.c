@@ -324,6 +324,60 @@ static void values_that_pass_from_one_op_to_another__stay_float32(void **state) 
     tare_model_free(model);
 }
 
+/* The bias before a swish: its two readers are float32. Before an activation that one product reads, it is not. */
+static void arithmetic_before_float32__stays_float32(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), w = mini_float(f, "w", 0.5F), vector, y;
+    const struct tare_bfloat16_options analysis = { .kept = &kept };
+    size_t changes = 0;
+    (void)state;
+    vector = mini_node(f, "Reshape", "vector", 2, x, mini_ints(f, "s", 1, (int32_t[]){ -1 }));
+    y = mini_node(f, "BiasAdd", "bias", 2, mini_node(f, "MatMul", "first", 2, x, w), vector);
+    y = mini_node(f, "Mul", "swish", 2, y, mini_node(f, "Sigmoid", "gate", 1, y));
+    y = mini_node(f, "BiasAdd", "other", 2, mini_node(f, "MatMul", "second", 2, y, x), vector);
+    y = mini_node(f, "MatMul", "third", 2, mini_node(f, "Relu", "relu", 1, y), x);
+    mini_return(f, "y", mini_node(f, "MatMul", "last", 2, y, x));
+    kept = (struct tare_bf16_kept_list){ .arena = &model->arena };
+    mini_ok(tare_tpu_bfloat16(model, &f, 1, &analysis, &changes));
+    graph_check_dtypes(model);
+    for (int i = 0; i < 5; i++) {
+        static const char *const rounded[] = { "first", "second", "other", "relu", "third" };
+        assert_dtype(f, rounded[i], TARE_DT_BFLOAT16);
+    }
+    assert_dtype(f, "bias", TARE_DT_FLOAT);
+    assert_string_equal(reason_of("bias"), "is read by one op only (Mul 'swish' in f)");
+    tare_model_free(model);
+}
+
+/* A layer that is a function: s + g(s) · w of a residual sum s. Neither s nor the new sum is rounded where it passes
+ * from one function to the other; what a product alone reads is. */
+static void float32_between_functions__is_not_rounded(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f"), *g = tare_model_add_function(model, "g");
+    struct tare_edge w = mini_float(g, "w", 0.5F), s = mini_arg(g, "s", TARE_DT_FLOAT),
+                     t = mini_arg(g, "t", TARE_DT_FLOAT), x, y;
+    const struct tare_bfloat16_options analysis = { 0 };
+    size_t changes = 0;
+    (void)state;
+    y = mini_node(g, "MatMul", "inside", 2, mini_node(g, "MatMul", "of_t", 2, t, w), w);
+    mini_return(g, "sum", mini_node(g, "AddV2", "sum", 2, s, y));
+    mini_return(g, "product", y);
+    x = mini_arg(f, "x", TARE_DT_FLOAT);
+    x = mini_node(f, "AddV2", "first", 2, mini_node(f, "MatMul", "a", 2, x, x), mini_node(f, "MatMul", "b", 2, x, x));
+    y = mini_call(f, "PartitionedCall", "call", g, 2, x, x);
+    y = mini_node(f, "AddV2", "second", 2, y, mini_node(f, "MatMul", "c", 2, mini_output(y, 1), x));
+    mini_return(f, "y", mini_node(f, "MatMul", "last", 2, y, x));
+    mini_ok(tare_tpu_bfloat16(model, &f, 1, &analysis, &changes));
+    graph_check_dtypes(model);
+    g = model->functions[1];
+    assert_int_equal(g->args[0]->output_dtypes[0], TARE_DT_FLOAT);
+    assert_int_equal(g->args[1]->output_dtypes[0], TARE_DT_BFLOAT16);
+    assert_int_equal(g->returns[0].dtype, TARE_DT_FLOAT);
+    assert_int_equal(g->returns[1].dtype, TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
 /* x + relu(x · w) · w, which others read: the sum is float32, the products are not; a bias is not a residual. */
 static void sums_of_residual_networks__stay_float32(void **state) {
     struct tare_graph_model *model = mini_model_new();
@@ -478,6 +532,8 @@ int main(void) {
         cmocka_unit_test(final_probabilities_and_their_logits__stay_float32),
         cmocka_unit_test(a_softmax_inside__is_rounded),
         cmocka_unit_test(values_that_pass_from_one_op_to_another__stay_float32),
+        cmocka_unit_test(arithmetic_before_float32__stays_float32),
+        cmocka_unit_test(float32_between_functions__is_not_rounded),
         cmocka_unit_test(sums_of_residual_networks__stay_float32),
         cmocka_unit_test(comparisons_of_results__read_them_unrounded),
         cmocka_unit_test(operands_of_inputs__are_unrounded_where_the_product_is),
