@@ -226,6 +226,23 @@ static void a_dynamic_shape__names_its_node(void **state) {
     tear_down(&f);
 }
 
+/* Version 2 of the converter takes what is read for a constant; the compiler has no value of a variable. */
+static void a_shape_in_a_variable__is_no_constant(void **state) {
+    struct fixture f;
+    struct tare_node *read;
+    struct tare_edge x;
+    (void)state;
+    set_up(&f);
+    x = mini_arg(f.graph, "x", TARE_DT_FLOAT);
+    read = mini_open(f.graph, "ReadVariableOp", "read", 1, mini_arg(f.graph, "v", TARE_DT_RESOURCE));
+    mini_ok(tare_node_set_type(read, "dtype", TARE_DT_INT32));
+    mini_return(f.graph, "y", mini_node(f.graph, "Reshape", "reshape", 2, x, mini_done(read)));
+    check(&f);
+    expect(&f, TARE_TPU_NOT_CONSTANT, "but 'read' (ReadVariableOp)");
+    assert_int_equal(f.count, 1);
+    tear_down(&f);
+}
+
 static void written_variables_and_float64__are_found(void **state) {
     struct fixture f;
     struct tare_node *assign;
@@ -456,6 +473,7 @@ int main(void) {
         cmocka_unit_test(an_op_without_kernel__is_named_in_the_runtimes_words),
         cmocka_unit_test(a_handle__is_a_parameter_but_not_a_return),
         cmocka_unit_test(a_dynamic_shape__names_its_node),
+        cmocka_unit_test(a_shape_in_a_variable__is_no_constant),
         cmocka_unit_test(written_variables_and_float64__are_found),
         cmocka_unit_test(float64__is_one_warning),
         cmocka_unit_test(a_type_that_the_kernel_lacks__is_found),
