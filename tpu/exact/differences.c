@@ -86,6 +86,30 @@ bool tare_exact_differs_from_itself(const struct tare_exact_values *v, const str
     return are_related(&a, &b, node) && (a.reduces || b.reduces || (a.shifts && b.shifts));
 }
 
+/* A sum over an axis, of products with something else that varies where by_weights; NULL: something else. */
+static const struct tare_node *varying_sum(const struct tare_exact_values *v, struct tare_edge edge, bool by_weights) {
+    const struct tare_node *sum = tare_exact_before_constants(v, edge).node, *terms;
+    if (tare_node_is_arg(sum) || !tare_exact_has_flag(sum, TARE_OP_REDUCE) || sum->n_inputs < 1) return NULL;
+    terms = tare_exact_before_moves(sum->inputs[0]).node;
+    if (!by_weights) return sum;
+    if (!tare_node_is(terms, "Mul") || tare_edge_equal(terms->inputs[0], terms->inputs[1])) return NULL;
+    for (int i = 0; i < 2; i++)
+        if (!tare_value_fact(v->facts, terms->inputs[i])->varies) return NULL;
+    return sum;
+}
+
+/* Σ w x² − (Σ w x)² (statistics pooling): weights that were rounded do not sum to 1, by which the mean appears in the
+ * variance. */
+bool tare_exact_is_weighted_variance(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                     const struct tare_node *node) {
+    struct path a = { .values = v }, b = { .values = v };
+    const struct tare_node *square;
+    (void)view;
+    if (!are_related(&a, &b, node) || !varying_sum(v, node->inputs[0], false)) return false;
+    square = tare_exact_before_moves(node->inputs[1]).node;
+    return !tare_node_is_arg(square) && tare_exact_is_square(square) && varying_sum(v, square->inputs[0], true);
+}
+
 /* Of weighted means: x − blur(x), the difference of two blurs, blur(x²) − blur(x)² in a measure of similarity. */
 bool tare_exact_differs_by_weights(const struct tare_exact_values *v, const struct tare_exact_view *view,
                                    const struct tare_node *node) {

@@ -98,6 +98,7 @@ struct tare_edge tare_exact_before_constants(const struct tare_exact_values *val
 /* tpu/exact/differences.c */
 TARE_EXACT_TEST(tare_exact_differs_from_itself);
 TARE_EXACT_TEST(tare_exact_differs_by_weights);
+TARE_EXACT_TEST(tare_exact_is_weighted_variance);
 TARE_EXACT_TEST(tare_exact_compares_probabilities);
 
 /* tpu/exact/linear.c: a product with weights of one sign, and kinds of linear functions of inputs. */

@@ -424,6 +424,7 @@ const struct tare_exact_kind tare_exact_kinds[] = {
     { "has a large mean", TARE_EXACT_ARITHMETIC, false, is_heavy },
     { "is a factor with a large mean", TARE_EXACT_ARITHMETIC, false, is_large_factor },
     { "is multiplied with a precision that the model asks for", TARE_EXACT_ARITHMETIC, false, asks_for_precision },
+    { "is a variance by weights", TARE_EXACT_ARITHMETIC, false, tare_exact_is_weighted_variance },
     { "is normalized", TARE_EXACT_ARITHMETIC, false, normalizes },
     { "is computed from constants", TARE_EXACT_ARITHMETIC, false, is_constant_arithmetic },
     { "is a difference of related values", TARE_EXACT_LOCAL, false, tare_exact_differs_from_itself },

@@ -109,6 +109,24 @@ static void variance_in_a_window__keeps_what_is_weighed(void **state) {
 }
 
 /* A window that the model computes as a softmax. */
+/* Σ w h² − (Σ w h)²: the softmax w is float32, from logits of a bfloat16 product. In other sums it may be rounded. */
+static void variance_by_weights__keeps_the_weights(void **state) {
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        struct net net = new_net();
+        struct tare_edge h = un(&net, "Tanh", "h", product(&net, "layer", net.x, ANY_SIGN)), mean, y;
+        struct tare_edge w = un(&net, "Softmax", "weights", product(&net, "logits", h, ANY_SIGN));
+        const struct tare_edge axis = mini_int(net.f, "axis", 0);
+        mean = bi(&net, "Sum", "mean", bi(&net, "Mul", "weighted", w, h), axis);
+        y = bi(&net, "Sum", "squares", bi(&net, "Mul", "weighted_square", w, un(&net, "Square", "h2", h)), axis);
+        convert(&net, bi(&net, "Sub", "variance", y, form ? mean : un(&net, "Square", "mean2", mean)));
+        assert_int_equal(tare_edge_dtype((struct tare_edge){ graph_node(net.f, "weights"), 0 }),
+                         form ? TARE_DT_BFLOAT16 : TARE_DT_FLOAT);
+        assert_product(&net, "logits", TARE_DT_BFLOAT16);
+        tare_model_free(net.model);
+    }
+}
+
 static void computed_weights__may_be_known_to_be_positive(void **state) {
     struct net net = new_net();
     struct tare_edge window = un(&net, "Softmax", "window", weights(&net, "numbers", ANY_SIGN, 1));
@@ -224,6 +242,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(difference_of_weighted_means__multiplies_in_float32),
         cmocka_unit_test(variance_in_a_window__keeps_what_is_weighed),
+        cmocka_unit_test(variance_by_weights__keeps_the_weights),
         cmocka_unit_test(computed_weights__may_be_known_to_be_positive),
         cmocka_unit_test(filter_whose_weights_sum_to_zero__multiplies_in_float32),
         cmocka_unit_test(difference_of_log_probabilities__multiplies_in_float32),
