@@ -417,10 +417,16 @@ static bool put_unlike(struct tare_strbuf *out, const struct tare_comparison *c,
 }
 
 /* Why models are compared by their SQNR. */
-static const char *untested(const struct tare_comparison *c) {
+static void put_untested(struct tare_strbuf *out, const struct tare_comparison *c,
+                         const struct tare_comparison_row *row) {
     const struct tare_measure *measure = tare_measure_of(c);
-    if (measure->kind == TARE_MEASURE_CUSTOM) return measure->name;
-    return c->metric ? "as requested" : "no labels to compare by";
+    if (measure->kind == TARE_MEASURE_SQNR) {
+        tare_strbuf_puts(out, c->metric ? "as requested" : "no labels to compare by");
+        return;
+    }
+    tare_strbuf_printf(out, "%s ", measure->name);
+    tare_measure_put(out, measure, tare_measure_value(measure, tare_measured_of(c, row)));
+    tare_strbuf_puts(out, ", without an interval");
 }
 
 /* Appends "; output logits: SQNR 3.08 dB" for the worst of the other outputs, unless it is near float's. */
@@ -450,9 +456,12 @@ static void put_outcome(struct tare_strbuf *out, const struct tare_comparison *c
         return;
     }
     if (isnan(p.high)) {
-        tare_strbuf_printf(out, ": SQNR %.2f dB against float (%s)", db,
-                           tare_measure_is_tested(tare_measure_of(c)) ? "too few examples to compare by labels"
-                                                                      : untested(c));
+        tare_strbuf_printf(out, ": SQNR %.2f dB against float (", db);
+        if (tare_measure_is_tested(tare_measure_of(c)))
+            tare_strbuf_puts(out, "too few examples to compare by labels");
+        else
+            put_untested(out, c, row);
+        tare_strbuf_putc(out, ')');
         put_other(out, c, row);
         return;
     }
@@ -482,7 +491,6 @@ static size_t put_outcomes(struct tare_strbuf *out, const struct tare_comparison
 /* ---- the whole ---- */
 
 static void put_recommended(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_verdict *v) {
-    const struct tare_measure *measure = tare_measure_of(c);
     tare_strbuf_puts(out, "Recommended: ");
     tare_comparison_put_name(out, v->row);
     if (v->candidates == 1)
@@ -500,9 +508,10 @@ static void put_recommended(struct tare_strbuf *out, const struct tare_compariso
         tare_strbuf_putc(out, ' ');
         put_figures(out, c, v->row, v->compared);
     } else {
-        tare_strbuf_printf(out, "with an SQNR of at least %d dB (%s; ", TARE_VERDICT_DB, untested(c));
-        tare_measure_put(out, measure, tare_measure_value(measure, tare_measured_of(c, v->row)));
-        tare_strbuf_printf(out, " on %lld records)", (long long)c->records);
+        tare_strbuf_printf(out, "with an SQNR of at least %d dB (", TARE_VERDICT_DB);
+        put_untested(out, c, v->row);
+        tare_strbuf_printf(out, "; %.2f dB on %lld record%s)", tare_metrics_sqnr_db(tare_measured_of(c, v->row)),
+                           (long long)c->records, c->records == 1 ? "" : "s");
     }
     put_other(out, c, v->row);
     put_gain(out, c, v->row);

@@ -410,7 +410,12 @@ static void without_labels__decibels_decide(void **state) {
     f.metrics[2].noise = 0.02; /* 17 dB */
     expect_row(1);
     expect_part("Recommended: static, the only smaller model with an SQNR of at least 20 dB (no labels to compare by; "
-                "40.00 dB on 1 records)");
+                "40.00 dB on 1 record)");
+    f.c.custom_measure = &(const struct tare_measure){ "share of pairs", "pairs", " %", false, TARE_MEASURE_CUSTOM };
+    f.metrics[1].has_custom = true;
+    f.metrics[1].custom = 90;
+    expect_part("with an SQNR of at least 20 dB (share of pairs 90.00 %, without an interval; 40.00 dB on 1 record)");
+    f.c.custom_measure = NULL;
     f.metrics[1].noise = 0.02;
     expect_row(0);
     expect_verdict("No smaller model reaches an SQNR of 20 dB");
