@@ -1,6 +1,13 @@
 /* Labels of samples: class indices, or one-hot rows. */
 #include "datasets/label.h"
 
+#include <string.h>
+
+bool tare_label_is_name(const char *key) {
+    const char *slash = strrchr(key, '/'), *name = slash ? slash + 1 : key;
+    return strcmp(name, "label") == 0 || strcmp(name, "class") == 0 || strcmp(name, "target") == 0;
+}
+
 tare_status tare_label_count(int64_t *out, const struct tare_sample *sample, const char *key) {
     const struct tare_tensor *value = tare_sample_find(sample, key);
     if (!value) return TARE_FAIL(TARE_NOT_FOUND, "the sample has no key '%s'", key);

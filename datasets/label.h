@@ -4,6 +4,8 @@
 
 #include "datasets/sample.h"
 
+/* Whether records elsewhere have their labels under this key, which may have a path: "image/class". */
+bool tare_label_is_name(const char *key);
 /* Number of elements of the tensor of `key`. TARE_NOT_FOUND if the sample has no such key, TARE_TYPE if it is not
  * numeric. */
 tare_status tare_label_count(int64_t *out, const struct tare_sample *sample, const char *key) TARE_WARN_UNUSED;

@@ -1,6 +1,7 @@
 /* Drafts of DatasetSpecs: which feature becomes which input, with the shape and dtype that the survey or the model has.
  */
 #include "datasets/spec_draft.h"
+#include "datasets/label.h"
 #include "base/alloc.h"
 #include "datasets/spec.h"
 
@@ -26,13 +27,8 @@ static bool is_single(const struct tare_survey_key *key) {
     return key->shape.rank == 1 && key->shape.dims[0] == 1;
 }
 
-static bool is_label_name(const struct tare_survey_key *key) {
-    const char *slash = strrchr(key->name, '/'), *name = slash ? slash + 1 : key->name;
-    return strcmp(name, "label") == 0 || strcmp(name, "class") == 0 || strcmp(name, "target") == 0;
-}
-
 static bool is_label(const struct tare_survey_key *key) {
-    return is_single(key) && key->dtype == TARE_DT_INT64 && !key->mixed && is_label_name(key);
+    return is_single(key) && key->dtype == TARE_DT_INT64 && !key->mixed && tare_label_is_name(key->name);
 }
 
 static int by_bytes(const void *a, const void *b) {
@@ -387,7 +383,8 @@ static const struct tare_survey_key *find_label(const struct draft *d, const str
     const struct tare_survey_key *text = NULL;
     for (size_t i = 0; i < survey->n_keys; i++) {
         const struct tare_survey_key *key = &survey->keys[i];
-        const bool named = d->options->label ? strcmp(key->name, d->options->label) == 0 : is_label_name(key);
+        const bool named =
+            d->options->label ? strcmp(key->name, d->options->label) == 0 : tare_label_is_name(key->name);
         if (!named || is_input_name(key->name, inputs, n_inputs)) continue;
         if (is_text(key))
             text = text ? text : key;

@@ -147,6 +147,8 @@ static tare_status compare_float(struct tare_compare_job *c) {
     const struct tare_quant_report none = { 0 };
     TARE_TRY(tare_node_places_find(&c->result, c->loaded));
     TARE_TRY(add_row(c, c->loaded, &c->variants.variants[0], &none));
+    if (!c->options->metric && tare_measure_of(&c->result)->kind == TARE_MEASURE_SQNR)
+        TARE_TRY(tare_workflow_warn_of_unread_label(&c->log, c->loaded, &c->evaluation));
     tare_model_free(c->loaded);
     c->loaded = NULL;
     TARE_TRY(estimate_prepared(c, &c->result.rows[0]));

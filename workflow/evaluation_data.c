@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "datasets/data_file.h"
+#include "datasets/label.h"
 #include "eval/model_inputs.h"
 #include "workflow/sample_feed.h"
 
@@ -139,10 +140,53 @@ void tare_workflow_warn_of_nan(const struct tare_log *log, const struct tare_com
 
 void tare_workflow_warn_of_labels(const struct tare_log *log, const struct tare_metrics *metrics) {
     const int64_t classes = metrics->rows ? metrics->elements / metrics->rows : 0;
-    if (!metrics->unlabelled || !classes || !metrics->labelled) return;
+    if (!metrics->unlabelled || !classes) return;
     tare_warn(log,
               "%" PRId64 " of %" PRId64 " labels are not classes of the output and are not counted (got %" PRId64
-              ", expected 0 to %" PRId64 "; check the labels with 'tare dataset head')",
+              ", expected 0 to %" PRId64 "; check the labels with 'tare dataset head'%s)",
               metrics->unlabelled, metrics->unlabelled + metrics->labelled, metrics->largest_label,
-              classes > 1 ? classes - 1 : 1);
+              classes > 1 ? classes - 1 : 1, metrics->labelled ? "" : "; expected values are given with --target");
+}
+
+static bool is_input(const struct tare_signature *signature, const char *key) {
+    for (size_t i = 0; i < signature->n_inputs; i++)
+        if (strcmp(signature->inputs[i].key, key) == 0) return true;
+    return false;
+}
+
+/* A key of the sample that may have its label; NULL: none. */
+static const char *likely_label(const struct tare_sample *sample, const struct tare_signature *signature,
+                                const char *read) {
+    for (size_t i = 0; i < sample->count && sample->count > 1; i++) {
+        const struct tare_tensor *value = &sample->values[i];
+        const char *key = sample->keys[i];
+        if (value->elements == 1 && tare_dtype_is_integer(value->dtype) && !is_input(signature, key) &&
+            strcmp(key, read) != 0 && (tare_label_is_name(key) || strcmp(key, "y") == 0))
+            return key;
+    }
+    return NULL;
+}
+
+tare_status tare_workflow_warn_of_unread_label(const struct tare_log *log, const struct tare_graph_model *model,
+                                               const struct tare_evaluation *evaluation) {
+    const struct tare_runner_options *records = &evaluation->records;
+    const struct tare_source_options options = { .limit = 1, .spec = records->spec };
+    const struct tare_signature *signature;
+    struct tare_source *source = NULL;
+    struct tare_sample sample = { 0 };
+    struct tare_record where;
+    bool end = false;
+    tare_status status;
+    if (evaluation->target_key || tare_data_read_once(records->paths, records->n_paths)) return TARE_OK;
+    TARE_CHECK(tare_pick_signature(&signature, model, evaluation->signature));
+    TARE_CHECK(tare_source_new(&source, records->paths, records->n_paths, &options));
+    TARE_CHECK(tare_source_next(&sample, &where, &end, source, NULL, NULL));
+    const char *key = end ? NULL : likely_label(&sample, signature, evaluation->label);
+    if (key)
+        tare_warn(log, "'%s' of the records is not read (--label %s measures the accuracy, --target %s the error)", key,
+                  key, key);
+done:
+    tare_sample_reset(&sample);
+    tare_source_free(source);
+    return status;
 }

@@ -28,8 +28,12 @@ tare_status tare_workflow_find_leakage(struct tare_leakage *out, const struct ta
 struct tare_comparison;
 void tare_workflow_warn_of_nan(const struct tare_log *log, const struct tare_comparison *comparison);
 struct tare_metrics;
-/* Logs a warning if some, not all, labels are no classes of the first output, and are therefore not counted. */
+/* Logs a warning if labels are no classes of the measured output, and are therefore not counted. */
 void tare_workflow_warn_of_labels(const struct tare_log *log, const struct tare_metrics *metrics);
+/* For records without labels and expected values: logs a warning if the first one has a key that is called like those
+ * of labels elsewhere and that no input takes. */
+tare_status tare_workflow_warn_of_unread_label(const struct tare_log *log, const struct tare_graph_model *model,
+                                               const struct tare_evaluation *evaluation) TARE_WARN_UNUSED;
 /* Logs a warning if records are shared. */
 void tare_workflow_warn_of_leakage(const struct tare_log *log, const struct tare_leakage *leakage);
 

@@ -55,6 +55,18 @@ grep -q '"records": 40' <<<"$("$tare" show input.calib --json)" || fail "calibra
 accuracy() { grep -oE '"(top_?1|correct|accuracy)[a-z_0-9]*": [0-9.e+-]+' "$1"; }
 [ -n "$(accuracy indices.json)" ] || fail "no accuracy in: $(head -c 600 indices.json)"
 [ "$(accuracy indices.json)" = "$(accuracy one_hot.json)" ] || fail "one-hot labels: $(accuracy one_hot.json), indices: $(accuracy indices.json)"
+# ---- labels that are not read, and labels of other classes ----
+"$python" -c "
+import numpy
+images, labels = numpy.load('images.npy'), numpy.load('labels.npy')
+numpy.savez('class.npz', image=images, **{'class': labels})
+numpy.savez('other.npz', image=images, label=labels + 100)"
+warnings() { "$tare" compare "$model" --eval "$@" --methods weight_only --quiet 2>&1 >/dev/null | grep 'warning: '; }
+grep -qF "'class' of the records is not read (--label class measures the accuracy, --target class the error)" <<<"$(warnings class.npz)" ||
+    fail "a key 'class' is passed over: $(warnings class.npz)"
+[ -z "$(warnings class.npz --label class)$(warnings class.npz --metric sqnr)$(warnings both.npz)" ] || fail "labels that are read: $(warnings class.npz --label class)"
+grep -qF "40 of 40 labels are not classes of the output and are not counted (got 109, expected 0 to 9" <<<"$(warnings other.npz)" ||
+    fail "no label is a class: $(warnings other.npz)"
 expect 2 "missing option '--data'" "$tare" calibrate "$model" -o none.calib
 # Samples in a pipe are read once: by the calibration.
 "$tare" convert "$model" piped --data <(zcat "$glyphs/calibration.tfrecord.gz") --limit 40 2>log >/dev/null || fail "convert from a pipe: $(cat log)"
