@@ -34,7 +34,7 @@ static tare_status keep_argument(bool *kept, struct tare_exact_values *v, const 
     bool exactly;
     if (!tare_exact_carries_floats(arg->output_dtypes[0]) || tare_exact_find(&v->by_edge, arg, 0)) return TARE_OK;
     for (const struct tare_exact_caller *caller = view->callers; caller && !found; caller = caller->next)
-        found = tare_exact_operand(v, caller->node->inputs[arg->position]);
+        if (arg->position < caller->site.n_args) found = tare_exact_operand(v, caller->node->inputs[arg->position]);
     TARE_TRY(is_read_exactly(&exactly, v, (struct tare_edge){ arg, 0 }));
     if (!found || !exactly) return TARE_OK;
     *kept = true;
