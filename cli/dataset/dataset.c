@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct tare_command *const parts[] = { &tare_dataset_info, &tare_dataset_head, &tare_dataset_make_command,
-                                                    &tare_dataset_split_command, NULL };
+static const struct tare_command *const parts[] = { &tare_dataset_info,         &tare_dataset_head,
+                                                    &tare_dataset_make_command, &tare_dataset_split_command,
+                                                    &tare_dataset_export,       NULL };
 
 void tare_dataset_print_bad(void *arg, const char *text) {
     int64_t *count = arg;
@@ -27,7 +28,8 @@ void tare_dataset_advance(void *arg, int64_t records) {
 
 static void print_overview(FILE *out) {
     fprintf(out, "usage: tare dataset PART [ARGUMENT]…\n\n"
-                 "Inspects data sets, creates them from arrays, images and tf.Example records, and splits them.\n\n");
+                 "Inspects data sets, creates them from arrays, images and tf.Example records, splits them, and writes "
+                 "their images as files.\n\n");
     for (size_t i = 0; parts[i]; i++)
         fprintf(out, "  %-6s %s\n", parts[i]->name, parts[i]->summary);
     fprintf(out, "\nRun 'tare dataset PART --help' for the options of a subcommand. docs/calibration-data.md explains "
@@ -38,7 +40,7 @@ static tare_status run(int argc, char *const *argv) {
     const char *names[sizeof parts / sizeof *parts], *nearest;
     if (argc < 1) {
         print_overview(stderr);
-        return TARE_FAIL(TARE_USAGE, "dataset: missing subcommand (expected info, head, make or split)");
+        return TARE_FAIL(TARE_USAGE, "dataset: missing subcommand (expected info, head, make, split or export)");
     }
     if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 || strcmp(argv[0], "help") == 0) {
         print_overview(stdout);
@@ -52,12 +54,12 @@ static tare_status run(int argc, char *const *argv) {
     nearest = tare_nearest_name(argv[0], names);
     return TARE_FAIL(TARE_USAGE,
                      nearest ? "dataset: unknown subcommand '%s' (did you mean '%s'?)"
-                             : "dataset: unknown subcommand '%s' (expected info, head, make or split)",
+                             : "dataset: unknown subcommand '%s' (expected info, head, make, split or export)",
                      argv[0], nearest);
 }
 
 static const struct tare_argument arguments[] = {
-    { .name = "PART", .help = "info, head, make or split", .flags = TARE_OPTION_REQUIRED },
+    { .name = "PART", .help = "info, head, make, split or export", .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
 static const char *const examples[] = { "tare dataset info samples.tfrecord", NULL };
@@ -65,8 +67,8 @@ static const struct tare_option_set set = {
     .program = "tare dataset",
     .arguments = arguments,
     .examples = examples,
-    .summary = "Inspects data sets (info, head), creates them from arrays, images and tf.Example records (make), and "
-               "splits them (split).",
+    .summary = "Inspects data sets (info, head), creates them from arrays, images and tf.Example records (make), "
+               "splits them (split), and writes their images as files (export).",
 };
 
 const struct tare_command tare_command_dataset = {

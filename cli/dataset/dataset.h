@@ -5,7 +5,7 @@
 #include "cli/command.h"
 
 extern const struct tare_command tare_dataset_info, tare_dataset_head, tare_dataset_make_command,
-    tare_dataset_split_command;
+    tare_dataset_split_command, tare_dataset_export;
 
 /* Prints "tare: left out: TEXT" to standard error for the first skipped record, and writes all to the log file. `arg`
  * is an int64_t *, their count, which begins with 0. */

@@ -151,4 +151,19 @@ for command in "calibrate $model -o $work/c.calib" "quantize $model $work/int8" 
     "$tare" $command --data "$examples/images.tfrecord" --spec "$work/png.spec" --quiet >/dev/null 2>"$work/log" || fail "$command --spec: $(cat "$work/log")"
 done
 expect 1 "tf.Example" "$tare" run "$model" --data "$examples/images.tfrecord" --quiet
+
+# Images as files: read again, they are those of the records, in folders that have the numbers of the labels.
+"$tare" dataset export "$glyphs/eval.tfrecord.gz" --limit 60 -o "$work/exported" 2>"$work/log" || fail "export: $(cat "$work/log")"
+grep -qx "$work/exported: 60 images, whose values were from 0 to 1" "$work/log" || fail "export says: $(cat "$work/log")"
+cat >"$work/exported.spec" <<'SPEC'
+input { name: "image" feature: "image/encoded" image { channels: 1 } scale: 0.00392156862745098 }
+label { feature: "image/class/label" shape: 1 whole: true }
+SPEC
+top1() { "$tare" compare "$model" --eval "$1" "${@:2}" --limit 60 --methods float --json --quiet | grep -o '"top1": [0-9.]*' | head -1; }
+[ -n "$(top1 "$work/exported" --spec "$work/exported.spec")" ] &&
+    [ "$(top1 "$work/exported" --spec "$work/exported.spec")" = "$(top1 "$glyphs/eval.tfrecord.gz")" ] ||
+    fail "exported images: $(top1 "$work/exported" --spec "$work/exported.spec"), records: $(top1 "$glyphs/eval.tfrecord.gz")"
+expect 1 "Output directory already exists" "$tare" dataset export "$glyphs/eval.tfrecord.gz" -o "$work/exported"
+expect 1 "record 0: no image in label (expected [height, width, 1 or 3]" "$tare" dataset export "$glyphs/eval.tfrecord.gz" --image label -o "$work/none"
+absent "$work/none"
 finish

@@ -132,7 +132,7 @@ error calibrate "$model" --data table.csv -o x.calib
 # ---- options in messages ----
 declare -A help
 options_of() { # COMMAND
-    [ -n "${help[$1]:-}" ] || help[$1]=$("$tare" help $1 2>/dev/null; [ "$1" != dataset ] || for part in info head make split; do "$tare" help dataset $part; done)
+    [ -n "${help[$1]:-}" ] || help[$1]=$("$tare" help $1 2>/dev/null; [ "$1" != dataset ] || for part in info head make split export; do "$tare" help dataset $part; done)
     printf '%s\n' "${help[$1]}"
 }
 checked=0

@@ -6,7 +6,7 @@ cd "$work" || exit 1
 model=$glyphs/saved_model
 
 "$tare" help | sed -nE 's/^  ([a-z]+) .*/\1/p' | grep -vxE 'dataset|completion|man|help|version' >commands
-printf 'dataset %s\n' info head make split >>commands
+printf 'dataset %s\n' info head make split export >>commands
 [ "$(wc -l <commands)" -ge 17 ] || fail "commands: $(cat commands)"
 while read -r command; do
     # shellcheck disable=SC2086

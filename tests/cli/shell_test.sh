@@ -15,7 +15,7 @@ options_of() { # the long options of one command, as its help shows them
 "$tare" help | commands_of >"$work/commands"
 "$tare" help dataset | sed -n '/^usage/,$p' | commands_of >"$work/parts"
 [ "$(wc -l <"$work/commands")" -ge 17 ] || fail "'tare help' shows $(wc -l <"$work/commands") commands (expected 17 or more)"
-[ "$(tr '\n' ' ' <"$work/parts")" = 'info head make split ' ] || fail "'tare help dataset' shows: $(cat "$work/parts")"
+[ "$(tr '\n' ' ' <"$work/parts")" = 'info head make split export ' ] || fail "'tare help dataset' shows: $(cat "$work/parts")"
 { cat "$work/commands"; sed 's/^/dataset /' "$work/parts"; } >"$work/paths"
 grep -qx man "$work/commands" && fail "a hidden command is shown"
 

@@ -59,6 +59,7 @@ def commands(glyphs, inputs):
         "head": ["dataset", "head", data, "--json"],
         "make": ["dataset", "make", data, "-o", "out.tfrecord"],
         "split": ["dataset", "split", data, "--parts", "2", "-o", "part"],
+        "images": ["dataset", "export", data, "-o", "out"],
         "ops": ["ops", "Conv2D", "--json"],
         "man": ["man", "compare"],
         "completion": ["completion", "bash"],
