@@ -82,8 +82,8 @@ static tare_status find_image(struct image *out, const struct tare_sample *sampl
     for (size_t i = 0; i < sample->count; i++)
         if ((!key || strcmp(sample->keys[i], key) == 0) && is_image(out, &sample->values[i])) return TARE_OK;
     return TARE_FAIL(TARE_NOT_FOUND,
-                     "no image%s%s (expected [height, width, 1 or 3] with or without an axis of size 1 in front)",
-                     key ? " in " : "", key ? key : "");
+                     "no image in %s (expected [height, width, 1 or 3] with or without an axis of size 1 in front)",
+                     key ? key : "any key");
 }
 
 /* -1: the record has no label. */
