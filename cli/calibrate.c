@@ -231,6 +231,8 @@ static tare_status prepare(struct work *w) {
     w->job_options.spec = options->records.spec;
     w->job_options.feedback = &options->records.feedback;
     TARE_TRY(tare_command_load_prepared(&w->model, options->model));
+    if (w->team.rank == 0 && tare_saved_model_is_tf1(w->model))
+        tare_note(&w->log, "%s is of TensorFlow 1: 'tare quantize' takes it, 'tare convert' does not", options->model);
     if (options->function) TARE_TRY(tare_error_prefix(pick_function(w), "%s", options->model));
     TARE_TRY(tare_workflow_calibrate_open(&w->job, w->model, &w->job_options));
     if (!options->dry_run) TARE_TRY(check_output_apart(w));

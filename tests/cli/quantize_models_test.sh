@@ -92,5 +92,10 @@ grep -q 'more than its input' "$work/stderr" && fail "convert mobilenet_vww warn
 "$tare" inspect "$data/models/mlnet-matmul" >/dev/null 2>"$work/hints" || fail "inspect: $(cat "$work/hints")"
 "$tare" quantize "$data/models/mlnet-matmul" "$work/tf1" --method weight_only --allow-unquantized 2>>"$work/hints" ||
     fail "quantize: $(cat "$work/hints")"
+"$tare" calibrate "$data/models/mlnet-matmul" --data "$data/references/mlnet-matmul/serving_default/inputs.tfrecord.gz" -o "$work/tf1.calib" 2>"$work/log" ||
+    fail "calibrate: $(cat "$work/log")"
+grep -q "/mlnet-matmul is of TensorFlow 1: 'tare quantize' takes it, 'tare convert' does not$" <<<"$(head -1 "$work/log")" ||
+    fail "calibrate does not say before the work that the model is of TensorFlow 1: $(cat "$work/log")"
+cat "$work/log" >>"$work/hints"
 grep "next: tare convert" "$work/hints" && fail "a TensorFlow 1 model should be converted: $(cat "$work/hints")"
 finish
