@@ -145,9 +145,48 @@ static bool is_candidate(const struct tare_node *node) {
            strcmp(node->op, "Identity") != 0 && !tare_widens_float8(node);
 }
 
+/* Whether a node chooses an entry of the first axes of a constant, all of which have the same bits: biases of zeros
+ * under lax.scan. XlaDynamicSlice takes any number. */
+static bool has_equal_entries(const struct tare_tensor *stack, const struct tare_tensor *sizes) {
+    size_t bytes = tare_dtype_size(stack->dtype);
+    bool is_whole = true;
+    if (stack->splat || stack->dtype == TARE_DT_STRING || !stack->elements || sizes->elements != stack->shape.rank)
+        return false;
+    for (int i = stack->shape.rank; i-- > 0;) {
+        const int64_t size = tare_tensor_get_i64(sizes, i);
+        is_whole &= size == stack->shape.dims[i];
+        if (!is_whole && size != 1) return false;
+        bytes *= (size_t)size;
+    }
+    for (size_t at = bytes; at < tare_tensor_bytes(stack); at += bytes)
+        if (memcmp(stack->data, (const char *)stack->data + at, bytes) != 0) return false;
+    return true;
+}
+
+static tare_status choose_equal(bool *chosen, struct folding *folding, struct tare_node *node) {
+    const bool chooses = tare_node_is(node, "XlaDynamicSlice") && node->n_inputs == 3 && !node->n_controls;
+    const struct tare_tensor *stack = chooses ? tare_edge_constant(node->inputs[0]) : NULL,
+                             *sizes = chooses ? tare_edge_constant(node->inputs[2]) : NULL;
+    struct tare_tensor entry = { 0 };
+    struct tare_shape shape;
+    *chosen = false;
+    if (!stack || !sizes || !has_equal_entries(stack, sizes)) return TARE_OK;
+    shape = stack->shape;
+    for (int i = 0; i < shape.rank; i++)
+        shape.dims[i] = tare_tensor_get_i64(sizes, i);
+    tare_status status = tare_tensor_from(&entry, stack->dtype, &shape, stack->data);
+    if (status == TARE_OK) status = replace_by_constants(folding, node, &entry);
+    if (entry.dtype) tare_tensor_reset(&entry);
+    *chosen = status == TARE_OK;
+    *folding->changes += *chosen;
+    return status;
+}
+
 static tare_status fold_node(struct folding *folding, struct tare_node *node) {
-    bool calls = false;
+    bool calls = false, chosen;
     TARE_TRY(tare_control_check());
+    TARE_TRY(choose_equal(&chosen, folding, node));
+    if (chosen) return TARE_OK;
     if (is_candidate(node)) return fold(folding, node, false);
     TARE_TRY(is_constant_call(&calls, node));
     return calls ? fold(folding, node, true) : TARE_OK;

@@ -133,6 +133,42 @@ static void loops__without_end_stay(void **state) {
     tare_model_free(model);
 }
 
+/* ---- entries of stacks ---- */
+
+/* An entry of a stack of two rows by a number of the model. */
+static struct tare_edge entry(struct tare_graph *graph, const float *values) {
+    const struct tare_shape shape = tare_shape_make(2, 2, 3);
+    struct tare_tensor stack;
+    mini_ok(tare_tensor_from(&stack, TARE_DT_FLOAT, &shape, values));
+    struct tare_node *pack = mini_open(graph, "Pack", "begin", 2, mini_placeholder(graph, "number", TARE_DT_INT32),
+                                       mini_int(graph, "zero", 0));
+    const struct tare_edge edge = { tare_graph_add_const(graph, "stack", &stack), 0 }, begin = mini_done(pack);
+    tare_tensor_reset(&stack);
+    struct tare_node *slice = mini_open(graph, "XlaDynamicSlice", "entry", 3, edge, begin,
+                                        mini_ints(graph, "sizes", 2, (const int32_t[]){ 1, 3 }));
+    mini_ok(tare_node_set_type(slice, "Tindices", TARE_DT_INT32));
+    return mini_done(slice);
+}
+
+static void entries__that_are_equal_need_no_choice(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    (void)state;
+    const struct tare_node *node = folded(model, entry(model->main, (const float[]){ 4, 5, 6, 4, 5, 6 }));
+    assert_string_equal(node->op, "Const");
+    const struct tare_tensor *value = tare_node_tensor(node, "value");
+    assert_int_equal(value->elements, 3);
+    assert_float_equal(TARE_CONST_DATA(float, value)[2], 6, 0);
+    tare_model_free(model);
+}
+
+static void entries__that_differ_are_chosen(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    (void)state;
+    const struct tare_node *node = folded(model, entry(model->main, (const float[]){ 4, 5, 6, 4, 5, 7 }));
+    assert_string_equal(node->op, "XlaDynamicSlice");
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fold_constants__equal_results_are_one_constant),
@@ -141,6 +177,8 @@ int main(void) {
         cmocka_unit_test(branches__of_constants_are_computed),
         cmocka_unit_test(loops__of_constants_are_computed),
         cmocka_unit_test(loops__without_end_stay),
+        cmocka_unit_test(entries__that_are_equal_need_no_choice),
+        cmocka_unit_test(entries__that_differ_are_chosen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
