@@ -21,6 +21,7 @@
 #include "graph/calls.h"
 #include "quant/advice.h"
 #include "quant/layers/output_noise.h"
+#include "quant/pass.h"
 
 #include <math.h>
 #include <string.h>
@@ -154,17 +155,25 @@ tare_status tare_quant_widen_inputs(struct tare_quant_work *work) {
     return add_headroom(work);
 }
 
+/* smooth_quant gives the channels equal scales, so that the layer need not stay float. */
+static const char *remedy(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+    if (layer->setting.method->takes_wide && !is_wide(layer))
+        return "activation_bits=16 in a recipe rule for the layer";
+    if (layer->weight && layer->kind != TARE_KIND_DEPTHWISE && !tare_quant_shares_variable(work, layer) &&
+        !tare_quant_passes_have(work->plan->passes, &tare_quant_pass_smooth_quant))
+        return "--passes smooth_quant, or --auto";
+    return "a recipe rule that leaves the layer in float";
+}
+
 tare_status tare_quant_warn_of_noisy_inputs(struct tare_quant_work *work) {
     for (size_t i = 0; i < work->n_layers; i++) {
         struct tare_quant_layer *layer = &work->layers[i];
         double db;
         TARE_TRY(tare_quant_output_db(&db, work, layer));
         if (!(db < TARE_LEAST_DB)) continue;
-        TARE_TRY(tare_quant_add_warning(
-            work->report, work->arena, "layer '%s': rounding its input to %d bits leaves its output %.1f dB: use %s",
-            layer->op->name, is_wide(layer) ? 16 : 8, db,
-            layer->setting.method->takes_wide && !is_wide(layer) ? "activation_bits=16 in a recipe rule for the layer"
-                                                                 : "a recipe rule that leaves the layer in float"));
+        TARE_TRY(tare_quant_add_warning(work->report, work->arena,
+                                        "layer '%s': rounding its input to %d bits leaves its output %.1f dB: use %s",
+                                        layer->op->name, is_wide(layer) ? 16 : 8, db, remedy(work, layer)));
     }
     return TARE_OK;
 }

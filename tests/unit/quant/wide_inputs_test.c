@@ -1,6 +1,7 @@
 /* Activations of 16 bits: chosen where int8 would leave the output of a layer too noisy. */
 #include "support/quantized_model.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { ROWS = 200, IN = 8, SCORES = 6 };
@@ -9,6 +10,7 @@ struct result {
     int bits; /* of the activation */
     double loss;
     size_t warnings;
+    char warning[200]; /* the last one */
 };
 
 /* The signature returns y as `outputs` numbers per example. */
@@ -43,8 +45,10 @@ static struct result quantize_after(const char *passes, double spread, int outpu
     quantized_model_quantize(&m, &options, passes);
     got = quantized_model_run(&m);
     assert_int_equal(m.report.quantized, 1);
-    result = (struct result){ m.report.outcomes[0].setting.activation_bits == 16 ? 16 : 8,
-                              quantized_model_loss(&got, &expected), m.report.n_warnings };
+    result = (struct result){ .bits = m.report.outcomes[0].setting.activation_bits == 16 ? 16 : 8,
+                              .loss = quantized_model_loss(&got, &expected),
+                              .warnings = m.report.n_warnings };
+    if (result.warnings) snprintf(result.warning, sizeof result.warning, "%s", m.report.warnings[result.warnings - 1]);
     tare_tensor_reset(&expected);
     tare_tensor_reset(&got);
     quantized_model_end(&m);
@@ -67,6 +71,7 @@ static void channels_of_different_scales__need_16_bits(void **state) {
 static void a_layer_that_keeps_8_bits_and_is_noisy__has_a_warning(void **state) {
     (void)state;
     assert_int_equal(quantize(0.5, SCORES, NULL, 8).warnings, 1);
+    assert_non_null(strstr(quantize(0.5, SCORES, NULL, 8).warning, "use activation_bits=16 in a recipe rule"));
     assert_int_equal(quantize(0.5, SCORES, NULL, 0).warnings, 0);
     assert_int_equal(quantize(1, SCORES, NULL, 8).warnings, 0);
 }
@@ -76,6 +81,7 @@ static void a_layer_for_which_16_bits_are_too_few__has_a_warning(void **state) {
     (void)state;
     assert_int_equal(result.bits, 16);
     assert_int_equal(result.warnings, 1);
+    assert_non_null(strstr(result.warning, "use --passes smooth_quant, or --auto"));
     if (!(result.loss > 0.01)) fail_msg("the warning is wrong: the loss is %.3g", result.loss);
 }
 
