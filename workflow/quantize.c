@@ -106,8 +106,8 @@ tare_status tare_workflow_quantize_check_samples(const struct tare_quantize_requ
 static void warn_of_unused_samples(const struct tare_quantize_task *task) {
     const struct tare_quantize_request *request = task->request;
     if ((request->data.count && !task->checks_later) || request->calibration)
-        tare_warn(task->log, "--%s is not used: neither the method nor a rule of the recipe needs activation ranges",
-                  request->data.count ? "data" : "calibration");
+        tare_warn(task->log, "--%s: neither the method nor a rule of the recipe needs activation ranges",
+                  request->data.count ? "data only checks the result" : "calibration is not used");
 }
 
 /* Whether the model can be quantized as its training set the ranges. */
