@@ -174,11 +174,19 @@ static const char *const products[] = { "Mul", NULL };
 static const char *const sums[] = { "AddV2", "Add", "Sub", "BiasAdd", NULL };
 static const char *const homogeneous[] = { "Relu", "LeakyRelu", "Identity", NULL };
 
+/* One number for all places takes no room in a file. */
+static bool is_one_number(const struct tare_tensor *value) {
+    for (int64_t i = 1; i < value->elements; i++)
+        if (tare_tensor_get_f64(value, i) != tare_tensor_get_f64(value, 0)) return false;
+    return true;
+}
+
+/* A constant that does not become larger than a value per channel, or than it is. */
 static bool is_channel_constant(struct tare_edge edge, int64_t channels) {
     const struct tare_tensor *value = tare_edge_constant(edge);
-    const int rank = value ? value->shape.rank : 0;
-    if (!value || value->dtype != TARE_DT_FLOAT) return false;
-    return rank == 0 || value->shape.dims[rank - 1] == channels || value->shape.dims[rank - 1] == 1;
+    const int64_t last = value && value->shape.rank ? value->shape.dims[value->shape.rank - 1] : 1;
+    if (!value || value->dtype != TARE_DT_FLOAT || (last != channels && last != 1)) return false;
+    return value->elements <= last || (last == channels && !is_one_number(value));
 }
 
 /* True if the channels can be divided in constants only. */

@@ -11,13 +11,13 @@ static const struct tare_quant_plan plain_dynamic = { .setting = { .method = &ta
                                                       .min_elements = 1 };
 
 /* How x gets to the product. */
-enum shape { BARE, NORMALIZED, BEHIND_LAYER };
+enum shape { BARE, NORMALIZED, BEHIND_LAYER, BEHIND_ONE_NUMBER };
 
 /* Channel c of what the last product reads reaches 1.6^c times as far as the first. */
 static void build(struct quantized_model *m, enum shape shape) {
     struct tare_graph *graph;
     struct tare_edge y, z;
-    quantized_model_begin(m, ROWS, IN, shape == BARE ? 1.6 : 1, 3);
+    quantized_model_begin(m, ROWS, IN, shape == BARE || shape == BEHIND_ONE_NUMBER ? 1.6 : 1, 3);
     graph = m->graph;
     y = m->in;
     if (shape == NORMALIZED) { /* gamma is used twice, as where a LayerNorm is written out */
@@ -36,6 +36,16 @@ static void build(struct quantized_model *m, enum shape shape) {
         y = mini_node(graph, "MatMul", "first", 2, y, w);
         y = mini_node(graph, "BiasAdd", "bias", 2, y, quantized_model_weight(m, "b0", 0, MIDDLE, 1, 1, 8));
         y = mini_node(graph, "Relu", "relu", 1, y);
+    }
+    if (shape == BEHIND_ONE_NUMBER) {
+        const struct tare_shape all = tare_shape_make(2, ROWS, IN);
+        struct tare_tensor twos;
+        mini_ok(tare_tensor_new(&twos, TARE_DT_FLOAT, &all));
+        for (int64_t i = 0; i < twos.elements; i++)
+            TARE_DATA(float, &twos)[i] = 2;
+        y = mini_node(graph, "Mul", "doubled", 2, y,
+                      (struct tare_edge){ tare_graph_add_const(graph, "twos", &twos), 0 });
+        tare_tensor_reset(&twos);
     }
     z = mini_node(graph, "MatMul", "left", 2, y, quantized_model_weight(m, "w1", IN, OUT, 1, 1.6, 9));
     y = mini_node(graph, "MatMul", "right", 2, y, quantized_model_weight(m, "w2", IN, OUT, 2, 1.6, 10));
@@ -78,6 +88,12 @@ static void constants_before_the_activation__take_the_division(void **state) {
     (void)state;
     compare(NORMALIZED, &plain_static, 0);
     compare(NORMALIZED, &plain_dynamic, 0);
+}
+
+/* It is one number in the file, and would be ROWS numbers a channel. */
+static void one_number_for_all__stays_one(void **state) {
+    (void)state;
+    compare(BEHIND_ONE_NUMBER, &plain_static, 1);
 }
 
 static void a_static_layer_before_the_activation__takes_the_division(void **state) {
@@ -232,6 +248,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_activation_from_outside__is_multiplied_once_for_all_its_layers),
         cmocka_unit_test(constants_before_the_activation__take_the_division),
+        cmocka_unit_test(one_number_for_all__stays_one),
         cmocka_unit_test(a_static_layer_before_the_activation__takes_the_division),
         cmocka_unit_test(products_of_every_kind__are_smoothed),
         cmocka_unit_test(weight_only__is_left_alone),
