@@ -1,6 +1,7 @@
 /* Advice that the converter reports on the chosen TPU functions: TPU calls per request, random numbers, batches of
  * integers, and memory. */
 #include "convert/advice.h"
+#include "graph/shared_names.h"
 #include "tpu/devices.h"
 #include "base/strbuf.h"
 #include "tpu/chips.h"
@@ -172,6 +173,21 @@ static tare_status advise_on_devices(struct adviser *a) {
                                  count, count == 1 ? "" : "s", count == 1 ? "is" : "are", first->device, first->name));
 }
 
+/* ---- variables ---- */
+
+static tare_status advise_on_names(struct adviser *a) {
+    struct tare_name_twins *twins;
+    size_t count;
+    TARE_TRY(tare_model_name_twins(&twins, &count, a->arena, a->model));
+    if (!count) return TARE_OK;
+    return add(a,
+               tare_arena_printf(a->arena,
+                                 "%zu variable%s the shared_name of another, as '%s' of nodes '%s' and '%s': a server "
+                                 "gives both the value that is restored last (give each a name of its own)",
+                                 count, count == 1 ? " has" : "s have", twins->first->shared_name,
+                                 twins->first->node->name, twins->second->node->name));
+}
+
 /* ---- random numbers ---- */
 
 static bool draws(const struct tare_node *node) {
@@ -262,6 +278,7 @@ tare_status tare_conversion_advise(struct tare_conversion *conversion, struct ta
     TARE_TRY(advise_on_calls(&a));
     TARE_TRY(advise_on_sharding(&a, options));
     TARE_TRY(advise_on_devices(&a));
+    TARE_TRY(advise_on_names(&a));
     TARE_TRY(advise_on_ops(&a, options));
     return advise_on_memory(&a);
 }

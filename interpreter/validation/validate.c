@@ -253,6 +253,7 @@ tare_status tare_model_validate(struct tare_faults *faults, const struct tare_gr
     for (size_t i = 0; i < model->n_variables; i++)
         check_variable(&validator, &model->variables[i]);
     tare_validate_accesses(&validator);
+    tare_validate_shared_names(&validator);
     tare_arena_free(&validator.lasting);
     tare_map_free(&validator.tpu_functions);
     tare_arena_free(&validator.scratch);

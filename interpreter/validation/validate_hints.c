@@ -1,6 +1,7 @@
 /* Rules that span nodes: shape hints that loaders take as facts, and the dtypes with which variables are accessed. */
 #include "graph/bindings.h"
 #include "graph/calls.h"
+#include "graph/shared_names.h"
 #include "interpreter/validation/validate_internal.h"
 
 #include <string.h>
@@ -84,4 +85,21 @@ bool tare_validate_is_reachable(struct tare_validator *validator, const struct t
     }
     if (!validator->served) return true;
     return validator->served[variable->node->position] || is_captured(validator->model, variable);
+}
+
+void tare_validate_shared_names(struct tare_validator *validator) {
+    struct tare_name_twins *twins;
+    size_t count;
+    tare_status status = tare_model_name_twins(&twins, &count, &validator->scratch, validator->model);
+    for (size_t i = 0; i < count && status == TARE_OK; i++) {
+        const char *where = tare_arena_printf(&validator->scratch, "%s/%s (VarHandleOp)",
+                                              tare_graph_label(validator->model->main), twins[i].second->node->name);
+        const char *what = tare_arena_printf(&validator->scratch,
+                                             "the shared_name '%s' is that of node '%s', too: a server gives both "
+                                             "variables the value that is restored last",
+                                             twins[i].second->shared_name, twins[i].first->node->name);
+        status = where && what ? tare_faults_note(validator->faults, where, what) : TARE_NO_MEMORY;
+    }
+    if (status == TARE_NO_MEMORY) validator->out_of_memory = true;
+    tare_error_clear(); /* a graph that cannot be followed is reported elsewhere */
 }

@@ -198,6 +198,47 @@ static void returns(void **state) {
     expect(f, "inner: output y names no node", NULL);
 }
 
+/* What signatures need: an optimizer's slots and metrics may have one name. */
+static void variables_of_one_name__are_noted(void **state) {
+    struct fixture *f = *state;
+    struct tare_shape shape = tare_shape_make(1, 2);
+    struct tare_signature *signature = TARE_NEW(&f->model->arena, struct tare_signature);
+    f->model->variables = TARE_NEW_ARRAY(&f->model->arena, struct tare_variable, 2);
+    f->model->n_variables = 2;
+    signature->key = "read";
+    signature->outputs = TARE_NEW_ARRAY(&f->model->arena, struct tare_binding, 2);
+    for (int i = 0; i < 2; i++) {
+        struct tare_node *handle = add(f->main, "VarHandleOp", i ? "second" : "first", NULL), *read;
+        OK(tare_node_set_type(handle, "dtype", TARE_DT_FLOAT));
+        OK(tare_node_set_shape(handle, "shape", &shape));
+        OK(tare_node_resolve(handle));
+        read = add(f->main, "ReadVariableOp", i ? "read_second" : "read_first", handle);
+        OK(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
+        OK(tare_node_resolve(read));
+        f->model->variables[i] = (struct tare_variable){
+            .node = handle, .shared_name = "v", .dtype = TARE_DT_FLOAT, .shape = shape, .key = i ? "b" : "a"
+        };
+        OK(tare_tensor_new(&f->model->variables[i].value, TARE_DT_FLOAT, &shape));
+        signature->outputs[i] =
+            (struct tare_binding){ .key = i ? "y" : "x", .dtype = TARE_DT_FLOAT, .edge = { read, 0 } };
+    }
+    for (int needed = 1; needed <= 2; needed++) {
+        struct tare_faults faults = { 0 };
+        signature->n_outputs = (size_t)needed;
+        f->model->signatures = signature;
+        f->model->n_signatures = 1;
+        OK(tare_model_validate(&faults, f->model, &f->options));
+        assert_int_equal(faults.count, 0);
+        assert_int_equal(faults.n_notes, needed - 1);
+        if (faults.n_notes)
+            assert_string_equal(
+                faults.notes[0],
+                "graph/second (VarHandleOp): the shared_name 'v' is that of node 'first', too: a server "
+                "gives both variables the value that is restored last");
+        tare_faults_free(&faults);
+    }
+}
+
 static void variables_need_values(void **state) {
     struct fixture *f = *state;
     struct tare_shape shape = tare_shape_make(1, 2);
@@ -358,6 +399,7 @@ int main(void) {
         CASE(missing_function),
         CASE(call_with_other_dtypes),
         CASE(returns),
+        CASE(variables_of_one_name__are_noted),
         CASE(variables_need_values),
         CASE(batch_sizes),
         CASE(cancellation__is_no_fault_and_no_lack_of_memory),
