@@ -239,6 +239,19 @@ def scan_of_codes(random: Random) -> tuple:
 
 
 @model
+def scan_of_directions(random: Random) -> tuple:
+    """Weights that each iteration computes from directions and lengths."""
+    w, b, v = stack_of(random, 4)
+    stacks = w, 1 + floats(random, 4, 32), b, v
+
+    def network(x: jax.Array, layer: tuple) -> tuple[jax.Array, None]:
+        direction, length, b, v = layer
+        return residual(x, (direction * lax.rsqrt((direction * direction).sum(0)) * length, b, v - v.mean(0)))
+
+    return lambda x: lax.scan(network, x, stacks)[0], normal(random, (2, 16))
+
+
+@model
 def scan_with_outputs(random: Random) -> tuple:
     stack = stack_of(random, 4)
 
