@@ -195,7 +195,8 @@ def write_model(name: str, folder: Path) -> None:
         # TensorFlow Lite and TensorFlow's quantizer do not freeze the variables of every model.
         frozen = convert_variables_to_constants_v2(serve.get_concrete_function())
         module.serve = tf.function(lambda x: {"y": frozen(x)[0]}, input_signature=serve.input_signature)
-        tf.saved_model.save(module, str(folder / place), signatures=module.serve)
+        tf.saved_model.save(module, str(folder / place), signatures=module.serve,
+                            options=tf.saved_model.SaveOptions(experimental_custom_gradients=False))  # of swish: not frozen
         if not rows:
             outputs = [serve(tf.constant(test[i:i + 100]))["y"].numpy() for i in range(0, len(test), 100)]
     np.save(folder / "float.npy", np.concatenate(outputs))
