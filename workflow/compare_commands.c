@@ -141,6 +141,7 @@ static tare_status suggest_records(struct tare_compare_job *c) {
     put_records(&text, c);
     if (options->margin != TARE_MARGIN) tare_strbuf_printf(&text, " --margin %g", options->margin);
     if (task->tpu) tare_strbuf_puts(&text, " --tpu");
+    if (options->automatic && !task->output) tare_strbuf_puts(&text, " --auto");
     return take(&c->result.next, &c->result.arena, &text);
 }
 

@@ -18,6 +18,12 @@ for folder in "${models[@]}"; do
         fail "no next step: $(tail -3 "$work/out")"
 done
 
+# Where the records decide nothing, the next step compares the same with more of them.
+"$tare" compare "$glyphs/saved_model" --data "$glyphs/eval.tfrecord.gz" --calibration-data "$glyphs/calibration.tfrecord.gz" --limit 20 \
+    --methods weight_only --auto --quiet >"$work/out" 2>/dev/null || fail "compare of 20 records: $?"
+[ "$(tail -1 "$work/out")" = "next: tare compare $glyphs/saved_model --methods weight_only --data $glyphs/calibration.tfrecord.gz --eval $glyphs/eval.tfrecord.gz --auto" ] ||
+    fail "not the same with more records: $(tail -3 "$work/out")"
+
 # A target: the command has the rules of the mix.
 "$tare" compare "$glyphs/saved_model" --data "$glyphs/eval.tfrecord.gz" --limit 100 --methods weight_only --bits 4 --min-sqnr 20 --json --quiet \
     >"$work/mix.json" || fail "compare --min-sqnr: $?"
