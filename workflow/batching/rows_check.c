@@ -227,6 +227,18 @@ done:
     return status;
 }
 
+/* Whether a model draws random numbers: for a whole batch, so that each row of another batch has others. */
+static bool draws_numbers(const struct tare_graph_model *model) {
+    static const char *const parts[] = { "Random", "TruncatedNormal", "Multinomial", "XlaRng" };
+    for (size_t f = 0; f <= model->n_functions; f++) {
+        const struct tare_graph *graph = f < model->n_functions ? model->functions[f] : model->main;
+        for (size_t i = 0; i < graph->n_nodes; i++)
+            for (size_t k = 0; k < sizeof parts / sizeof *parts && !graph->nodes[i]->dead; k++)
+                if (strstr(graph->nodes[i]->op, parts[k])) return true;
+    }
+    return false;
+}
+
 static const char *finding(struct tare_arena *arena, const struct tare_batching_result *result,
                            const struct tare_signature *signature, const struct trial *trial) {
     if (trial->failure)
@@ -234,7 +246,7 @@ static const char *finding(struct tare_arena *arena, const struct tare_batching_
                                  signature->key, trial->failure);
     if (result->mixing) return tare_arena_printf(arena, "%s: " DEPEND, result->mixing);
     return tare_arena_printf(arena,
-                             "signature %s: two requests give other numbers as one batch than alone, by %.2g %% of the "
+                             "signature %s: two requests give other numbers as one batch than alone, by %.3g %% of the "
                              "largest: " DEPEND,
                              signature->key, 100 * trial->difference);
 }
@@ -245,10 +257,11 @@ static tare_status check_signature(bool *told, struct tare_batching_result *resu
     struct trial trial = { 0 };
     tare_status status = tare_error_dismiss(try_signature(&trial, model, signature, options));
     const char *text = status == TARE_OK && trial.difference > 0 ? finding(arena, result, signature, &trial) : NULL;
+    const bool is_random = !trial.failure && draws_numbers(model);
     tare_free(trial.failure);
     if (status != TARE_OK || !(trial.difference > 0)) return status;
     if (!text) return TARE_NO_MEMORY;
-    if (trial.difference > CERTAIN && !options->allows)
+    if (trial.difference > CERTAIN && !options->allows && !is_random)
         return TARE_FAIL(TARE_UNSUPPORTED, "batching of %s; --allow-dependent-rows converts anyway)", text);
     *told = true;
     return tare_batch_add_warning(result, arena, tare_arena_printf(arena, "batching of %s)", text));

@@ -5,11 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { BY_ITSELF, FIRST_ROW, FIRST_ROW_SLIGHTLY, FIRST_ROW_ON_THE_CPU, ROWS_THAT_DO_NOT_FIT };
+enum kind { BY_ITSELF, FIRST_ROW, FIRST_ROW_SLIGHTLY, FIRST_ROW_ON_THE_CPU, ROWS_THAT_DO_NOT_FIT, RANDOM };
 
 static struct tare_edge first_row(struct tare_graph *graph, struct tare_edge x) {
     return mini_node(graph, "Slice", "first", 3, x, mini_ints(graph, "begin", 2, (int32_t[]){ 0, 0 }),
                      mini_ints(graph, "size", 2, (int32_t[]){ 1, 3 }));
+}
+
+/* As a model whose seed nothing advances: the same numbers for the same shape. */
+static struct tare_edge drawn_for(struct tare_graph *graph, struct tare_edge x) {
+    struct tare_node *node =
+        mini_open(graph, "StatelessRandomUniform", "noise", 2, mini_node(graph, "Shape", "shape_of_x", 1, x),
+                  mini_ints(graph, "seed", 2, (int32_t[]){ 1, 2 }));
+    mini_ok(tare_node_set_type(node, "dtype", TARE_DT_FLOAT));
+    return mini_done(node);
 }
 
 /* What a function adds to 2 x. */
@@ -19,6 +28,7 @@ static struct tare_edge body(struct tare_graph *f, struct tare_edge x, enum kind
     if (kind == FIRST_ROW_SLIGHTLY)
         y = mini_node(f, "Add", "sum", 2, y,
                       mini_node(f, "Mul", "slight", 2, first_row(f, x), mini_float(f, "small", 0.01f)));
+    if (kind == RANDOM) y = mini_node(f, "Mul", "product", 2, y, drawn_for(f, x));
     if (kind == ROWS_THAT_DO_NOT_FIT)
         y = mini_node(f, "Add", "sum", 2, y,
                       mini_node(f, "Reshape", "one", 2, x, mini_ints(f, "shape", 2, (int32_t[]){ 1, 3 })));
@@ -104,6 +114,11 @@ static void slight_differences__are_a_warning(void **state) {
     check_outcome(FIRST_ROW_SLIGHTLY, false, TARE_OK, "two requests give other numbers as one batch than alone");
 }
 
+static void random_numbers__are_a_warning(void **state) {
+    (void)state;
+    check_outcome(RANDOM, false, TARE_OK, "two requests give other numbers as one batch than alone");
+}
+
 /* The CPU computes each request by itself. */
 static void rows_by_themselves__are_none(void **state) {
     (void)state;
@@ -115,6 +130,7 @@ int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(a_row_that_others_change__is_refused),
                                         cmocka_unit_test(a_row_that_others_change__is_a_warning_where_it_is_allowed),
                                         cmocka_unit_test(slight_differences__are_a_warning),
+                                        cmocka_unit_test(random_numbers__are_a_warning),
                                         cmocka_unit_test(rows_by_themselves__are_none) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
