@@ -149,6 +149,20 @@ static void close_values(struct localize *l) {
 
 /* ---- constants into bodies ---- */
 
+/* Nothing waits for a constant: a function that TensorFlow has frozen waits for its former reads, now arguments. */
+static void drop_waiting(struct tare_graph *function, const struct tare_node *arg, size_t *changes) {
+    for (size_t i = 0; i < function->n_nodes; i++) {
+        struct tare_node *node = function->nodes[i];
+        size_t kept = 0;
+        for (size_t k = 0; k < node->n_controls && !node->dead; k++)
+            if (node->controls[k] != arg) node->controls[kept++] = node->controls[k];
+        if (node->dead || kept == node->n_controls) continue;
+        node->control_set = NULL;
+        *changes += node->n_controls - kept;
+        node->n_controls = kept;
+    }
+}
+
 /* A return of the argument itself is not changed: a loop still carries it. */
 static tare_status localize_arg(struct localize *l, struct tare_graph *function, struct tare_node *arg, size_t index) {
     const struct value *value = value_of(arg);
@@ -158,6 +172,7 @@ static tare_status localize_arg(struct localize *l, struct tare_graph *function,
     size_t uses;
     bool handed_on;
     if (!value || value->several || !value->constant) return TARE_OK;
+    drop_waiting(function, arg, l->changes);
     tensor = tare_node_tensor(value->constant, "value");
     handed_on = index < function->n_returns && function->returns[index].edge.node == arg;
     uses = tare_graph_count_uses(function, edge, NULL);

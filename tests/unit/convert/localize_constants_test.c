@@ -33,6 +33,22 @@ static void same_constant__goes_into_the_function(void **state) {
     tare_model_free(model);
 }
 
+/* As in a function that TensorFlow has frozen: its results wait for the identities that reads of variables became. */
+static void waiting_for_a_constant__keeps_no_argument(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = diagonal_product(model, "f");
+    (void)state;
+    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), w = weight(model->main, "w", 3);
+    struct tare_edge y = mini_call(model->main, "PartitionedCall", "call", f, 2, x, w);
+    mini_ok(tare_node_add_control(tare_graph_find(f, "product"), f->args[0]));
+    mini_ok(tare_node_add_control(tare_graph_find(f, "product"), f->args[1]));
+    run_pass(model);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 3);
+    assert_int_equal(f->n_args, 1);
+    assert_int_equal(tare_graph_find(f, "product")->n_controls, 1); /* what varies is waited for */
+    tare_model_free(model);
+}
+
 static void other_weights__get_a_copy_of_the_function_each(void **state) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = diagonal_product(model, "f");
@@ -179,6 +195,7 @@ static void loop__weight_that_changes_stays(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_constant__goes_into_the_function),
+        cmocka_unit_test(waiting_for_a_constant__keeps_no_argument),
         cmocka_unit_test(other_weights__get_a_copy_of_the_function_each),
         cmocka_unit_test(other_weights__are_those_of_layers),
         cmocka_unit_test(other_weights__reach_functions_of_the_copies),
