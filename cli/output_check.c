@@ -168,7 +168,7 @@ tare_status tare_command_warn_of_written(const char *path, const char *input, co
     if (before > 0 && larger)
         tare_warn(log, "%s takes %.2f MB, more than its input (%.2f MB): %s", path, (double)after / 1e6,
                   (double)before / 1e6,
-                  quantized ? "little of it was quantized, or its weights are stored more than once"
+                  quantized ? "little of it was quantized, or its weights are few and the nodes around them take more"
                             : "functions that run on both the CPU and the TPU are stored twice");
     if (info.all_tags)
         tare_warn(log, "%s has the MetaGraphs %s; only {%s} was written", input, info.all_tags, info.tags);
