@@ -133,9 +133,6 @@ static void arrange_stack(struct tare_quant_product *p, struct tare_quant_select
 
 tare_status tare_quant_select_product(struct tare_quant_product *p, struct tare_quant_selection *s,
                                       const struct tare_shape *stack) {
-    s->count = 1;
-    for (int i = 0; i < s->n_indices; i++)
-        s->count *= s->indices[i].size;
     if (p->spatial) {
         if (s->index_rank) return TARE_FAIL(TARE_UNSUPPORTED, "rows of a convolution have filters of their own");
         s->entry = p->arranged;

@@ -70,3 +70,14 @@ bool tare_quant_find_counter(struct tare_observed_counter *counter, const struct
     }
     return counter->n_terms > 0;
 }
+
+bool tare_quant_same_counter(const struct tare_quant_selection *a, const struct tare_quant_selection *b) {
+    struct tare_observed_counter x, y;
+    if (!a || !b || a->count != b->count || !tare_quant_find_counter(&x, a) || !tare_quant_find_counter(&y, b))
+        return false;
+    for (size_t i = 0; i < x.n_terms && x.n_terms == y.n_terms; i++)
+        if (x.terms[i].arg != y.terms[i].arg || x.terms[i].element != y.terms[i].element ||
+            x.terms[i].factor != y.terms[i].factor)
+            return false;
+    return x.n_terms == y.n_terms && x.offset == y.offset;
+}

@@ -10,17 +10,6 @@
 
 /* ---- loops ---- */
 
-static bool same_counter(const struct tare_quant_selection *a, const struct tare_quant_selection *b) {
-    struct tare_observed_counter x, y;
-    if (!a || !b || a->count != b->count || !tare_quant_find_counter(&x, a) || !tare_quant_find_counter(&y, b))
-        return false;
-    for (size_t i = 0; i < x.n_terms && x.n_terms == y.n_terms; i++)
-        if (x.terms[i].arg != y.terms[i].arg || x.terms[i].element != y.terms[i].element ||
-            x.terms[i].factor != y.terms[i].factor)
-            return false;
-    return x.n_terms == y.n_terms && x.offset == y.offset;
-}
-
 /* An activation has statistics by one counter: that of the first layer that reads it. */
 static bool reads_by_another(const struct tare_quant_layer *layers, const struct tare_quant_layer *layer) {
     for (const struct tare_quant_layer *other = layers; other < layer; other++) {
@@ -28,7 +17,8 @@ static bool reads_by_another(const struct tare_quant_layer *layers, const struct
                            (!other->weight && tare_edge_equal(other->second, layer->input)) ||
                            (!layer->weight && (tare_edge_equal(other->input, layer->second) ||
                                                (!other->weight && tare_edge_equal(other->second, layer->second))));
-        if (reads && other->kind != TARE_KIND_GATHER && !other->refused && !same_counter(other->loop, layer->loop))
+        if (reads && other->kind != TARE_KIND_GATHER && !other->refused &&
+            !tare_quant_same_counter(other->loop, layer->loop))
             return true;
     }
     return false;
@@ -174,7 +164,7 @@ static bool same_params(const struct tare_qparams *a, const struct tare_qparams 
 }
 
 bool tare_quant_same_entries(const struct tare_quant_entries *a, const struct tare_quant_entries *b) {
-    return a && b && same_counter(a->by, b->by) && same_params(a->left, b->left, a->count);
+    return a && b && tare_quant_same_counter(a->by, b->by) && same_params(a->left, b->left, a->count);
 }
 
 bool tare_quant_has_zero_point(const struct tare_quant_entries *entries, const struct tare_qparams *params) {

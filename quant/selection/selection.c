@@ -351,6 +351,9 @@ tare_status tare_quant_find_selection(struct tare_quant_selection **out, struct 
     if (!follow(&t, edge) || !t.selection->n_indices) return t.status;
     struct tare_quant_selection *s = t.selection;
     set_operand(&t);
+    s->count = 1;
+    for (int i = 0; i < s->n_indices; i++)
+        s->count *= s->indices[i].size;
     for (int i = 0; i < t.shape.rank; i++)
         if (t.from[i] == TARE_FROM_NOTHING && t.shape.dims[i] != 1) return TARE_OK;
     if (!s->is_scaled) s->n_scalings = 0;

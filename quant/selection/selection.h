@@ -57,6 +57,8 @@ tare_status tare_quant_find_selection(struct tare_quant_selection **out, struct 
 /* The number of the chosen entry, from 0 to s->count - 1, as a sum of arguments of the function: the iterations of a
  * loop, in any order, of one around it, and parts of an iteration. False: the index is something else. */
 bool tare_quant_find_counter(struct tare_observed_counter *counter, const struct tare_quant_selection *selection);
+/* Whether both choose the same entry in every iteration, of as many. False: also if one is NULL or has no counter. */
+bool tare_quant_same_counter(const struct tare_quant_selection *a, const struct tare_quant_selection *b);
 /* Extends the description of the product with the chosen weight, which was described as a constant of the shape
  * `operand`, to that with the whole stack: its batches are those of all entries. TARE_UNSUPPORTED with the reason. */
 tare_status tare_quant_select_product(struct tare_quant_product *product, struct tare_quant_selection *selection,

@@ -34,6 +34,17 @@ for name, most in ("weight_only", 1.1), ("static:format=fp8_e4m3", 1.1), ("stati
     assert abs(one["sqnr_db"] - other["sqnr_db"]) < 0.5, (name, one["sqnr_db"], other["sqnr_db"])
 PY
 done
+# smooth_quant divides the first layer's stacks of weights and biases; only what the loop carries is multiplied.
+products() {
+    "$tare" quantize "$modules/layers_scanned.jaxexport" "$1" --data x.npy --min-elements 1 --quiet "${@:2}" 2>err || fail "quantize: $(cat err)"
+    "$tare" inspect "$1" --ops 2>err | awk '$2 == "Mul" { print $1 }'
+}
+for method in "static 8" "dynamic"; do
+    read -r method bits <<<"$method"
+    plain=$(products "$method" --method "$method" ${bits:+--activation-bits "$bits"})
+    smooth=$(products "$method.smooth" --method "$method" ${bits:+--activation-bits "$bits"} --passes smooth_quant)
+    [ "$smooth" = $((plain + 1)) ] || fail "$method: $smooth products with smooth_quant, $plain without"
+done
 "$tare" compare "$modules/layers_scanned.jaxexport" --calibration-data x.npy --data x.npy --methods static --min-elements 1 \
     --shared-ranges --quiet >shared 2>err || fail "compare: $(cat err)"
 awk '/SQNR/ { column = / agree / ? 3 : 2 } /^static / && !/%.*%/ { sub(/ min_max/, ""); print $column; nextfile }' shared scanned >decibels

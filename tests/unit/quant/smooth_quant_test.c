@@ -99,7 +99,7 @@ static void one_number_for_all__stays_one(void **state) {
 static void a_static_layer_before_the_activation__takes_the_division(void **state) {
     (void)state;
     compare(BEHIND_LAYER, &plain_static, 1);  /* that of the first layer's own activation */
-    compare(BEHIND_LAYER, &plain_dynamic, 2); /* the first layer's bias is not its own: a product more */
+    compare(BEHIND_LAYER, &plain_dynamic, 1); /* whose bias is a constant of the sum behind it */
 }
 
 static void weight_only__is_left_alone(void **state) {
