@@ -140,9 +140,12 @@ static tare_status run_samples(struct run_state *state) {
                                            .interrupted = &tare_interrupted,
                                            .begin = given->trace ? on_begin : NULL };
     struct tare_progress_options shown = { .label = "running", .unit = "records", .total = -1, .quiet = given->quiet };
-    const struct tare_source_options counted = { .limit = given->limit };
+    struct tare_source_options counted = { .limit = given->limit };
     struct tare_record_counter *counter;
     tare_status status;
+    TARE_TRY(tare_runner_find_rows(&options, state->signature));
+    counted.rows = options.rows;
+    if (options.rows > 1) tare_run_outputs_join_rows(state->outputs, options.rows);
     state->progress = tare_progress_new(&shown);
     counter = tare_record_counter_start(given->data.items, given->data.count, &counted, state->progress);
     status = state->batches

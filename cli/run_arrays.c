@@ -128,23 +128,64 @@ static tare_status check_names(const struct tare_run_arrays *arrays, const struc
     return status;
 }
 
+/* `tensors`: of the inputs, then of the outputs, zeroed; reset by the caller. */
+static tare_status run_sample(struct tare_run_outputs *outputs, struct tare_tensor *tensors,
+                              const struct tare_sample *sample, struct tare_session *session,
+                              const struct tare_signature_edges *edges) {
+    struct tare_node *target = tare_session_target(session, edges->signature);
+    TARE_TRY(tare_bind_record(tensors, edges->signature, sample, NULL));
+    TARE_TRY(tare_session_run(session, edges->feeds, tensors, edges->n_feeds, edges->fetches, tensors + edges->n_feeds,
+                              edges->n_outputs, &target, target != NULL));
+    return tare_run_outputs_take(outputs, tensors + edges->n_feeds);
+}
+
+static tare_status run_once(struct tare_run_outputs *outputs, const struct tare_sample *sample,
+                            struct tare_session *session, const struct tare_signature_edges *edges) {
+    const size_t count = edges->n_feeds + edges->n_outputs;
+    struct tare_tensor *tensors = tare_calloc(count + 1, sizeof *tensors);
+    const tare_status status = tensors ? run_sample(outputs, tensors, sample, session, edges) : TARE_NO_MEMORY;
+    for (size_t i = 0; tensors && i < count; i++)
+        tare_tensor_reset(&tensors[i]);
+    tare_free(tensors);
+    return status;
+}
+
+/* `part`: with room for as many values, zeroed; reset by the caller. */
+static tare_status run_part(struct tare_run_outputs *outputs, struct tare_tensor *part,
+                            const struct tare_run_arrays *arrays, int64_t first, int64_t rows,
+                            struct tare_session *session, const struct tare_signature_edges *edges) {
+    const struct tare_sample sample = { .keys = arrays->keys, .values = part, .count = arrays->count };
+    for (size_t i = 0; i < arrays->count; i++)
+        TARE_TRY(tare_tensor_share_rows(&part[i], &arrays->values[i], first, rows));
+    return run_once(outputs, &sample, session, edges);
+}
+
+/* Arrays with several times the rows that the inputs have run in as many parts. */
+static tare_status run_parts(struct tare_run_outputs *outputs, const struct tare_run_arrays *arrays, int64_t rows,
+                             int64_t given, struct tare_session *session, const struct tare_signature_edges *edges) {
+    struct tare_tensor *part = tare_calloc(arrays->count + 1, sizeof *part);
+    tare_status status = part ? TARE_OK : TARE_NO_MEMORY;
+    tare_run_outputs_join_rows(outputs, rows);
+    for (int64_t first = 0; first < given && status == TARE_OK; first += rows) {
+        status = run_part(outputs, part, arrays, first, rows, session, edges);
+        for (size_t i = 0; i < arrays->count; i++)
+            tare_tensor_reset(&part[i]);
+    }
+    tare_free(part);
+    return status;
+}
+
 tare_status tare_run_arrays_run(struct tare_run_outputs *outputs, const struct tare_run_arrays *arrays,
                                 struct tare_session *session, const struct tare_signature *signature) {
     const struct tare_sample sample = { .keys = arrays->keys, .values = arrays->values, .count = arrays->count };
-    const size_t n_feeds = signature->n_inputs, n_outputs = signature->n_outputs;
-    struct tare_tensor *tensors = tare_calloc(n_feeds + n_outputs + 1, sizeof *tensors);
-    struct tare_node *target = tare_session_target(session, signature);
     struct tare_signature_edges edges = { 0 };
-    tare_status status = tensors ? check_names(arrays, signature) : TARE_NO_MEMORY;
-    if (status == TARE_OK) status = tare_bind_record(tensors, signature, &sample, NULL);
-    if (status == TARE_OK) status = tare_signature_edges_of(&edges, signature);
+    int64_t given = 0;
+    TARE_TRY(check_names(arrays, signature));
+    const int64_t rows = tare_rows_of_sample(&given, signature, &sample);
+    tare_status status = tare_signature_edges_of(&edges, signature);
     if (status == TARE_OK)
-        status = tare_session_run(session, edges.feeds, tensors, n_feeds, edges.fetches, tensors + n_feeds, n_outputs,
-                                  &target, target != NULL);
-    if (status == TARE_OK) status = tare_run_outputs_take(outputs, tensors + n_feeds);
-    for (size_t i = 0; tensors && i < n_feeds + n_outputs; i++)
-        tare_tensor_reset(&tensors[i]);
-    tare_free(tensors);
+        status = rows > 1 && given > 0 && given % rows == 0 ? run_parts(outputs, arrays, rows, given, session, &edges)
+                                                            : run_once(outputs, &sample, session, &edges);
     tare_signature_edges_free(&edges);
     return status;
 }

@@ -1,4 +1,5 @@
-/* The arrays that `tare run --input NAME=FILE.npy` gives a signature, which runs once. */
+/* The arrays that `tare run --input NAME=FILE.npy` gives a signature, which runs once, or once for each part of as many
+ * rows as its inputs have. */
 #ifndef TARE_CLI_RUN_ARRAYS_H
 #define TARE_CLI_RUN_ARRAYS_H
 

@@ -31,6 +31,7 @@ struct tare_run_outputs {
     struct tare_output_dir folder; /* files are made in its temporary folder */
     bool silent;
     enum tare_run_outputs_form form;
+    int64_t rows;    /* of the outputs that are concatenated although their number is fixed; 0: none are */
     int64_t records; /* so far */
     struct sink *sinks;
     size_t count;
@@ -52,15 +53,15 @@ static char *output_path(const char *directory, const char *key, const char *end
     return path;
 }
 
-/* Concatenated when the signature leaves the output's first dimension open, stacked otherwise. */
-static bool is_stacked(const struct tare_shape *declared, const struct tare_tensor *value) {
+/* Concatenated when the signature leaves the output's first dimension open, or it has `rows`; stacked otherwise. */
+static bool is_stacked(const struct tare_shape *declared, int64_t rows, const struct tare_tensor *value) {
     bool open = declared->rank >= 1 && declared->dims[0] < 0;
-    return value->shape.rank == 0 || !open;
+    return value->shape.rank == 0 || (!open && (!rows || value->shape.dims[0] != rows));
 }
 
-static void note_form(struct sink *sink, enum tare_run_outputs_form form, const struct tare_tensor *value) {
+static void note_form(struct sink *sink, const struct tare_run_outputs *outputs, const struct tare_tensor *value) {
     sink->dtype = value->dtype;
-    sink->stacked = form == TARE_RUN_OUTPUTS_ONCE || is_stacked(&sink->binding->shape, value);
+    sink->stacked = outputs->form == TARE_RUN_OUTPUTS_ONCE || is_stacked(&sink->binding->shape, outputs->rows, value);
     sink->is_text = value->dtype == TARE_DT_STRING;
     sink->row = value->shape;
     if (!sink->stacked) {
@@ -237,6 +238,11 @@ tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tar
     return tare_output_dir_begin_adding(&outputs->folder, directory);
 }
 
+void tare_run_outputs_join_rows(struct tare_run_outputs *outputs, int64_t rows) {
+    outputs->rows = rows;
+    if (outputs->form == TARE_RUN_OUTPUTS_ONCE) outputs->form = TARE_RUN_OUTPUTS_JOINED;
+}
+
 static tare_status take_value(const struct tare_run_outputs *outputs, struct sink *sink,
                               const struct tare_tensor *value) {
     if (!outputs->directory) {
@@ -256,7 +262,7 @@ static tare_status take_value(const struct tare_run_outputs *outputs, struct sin
 tare_status tare_run_outputs_take(struct tare_run_outputs *outputs, const struct tare_tensor *values) {
     for (size_t i = 0; i < outputs->count; i++) {
         struct sink *sink = &outputs->sinks[i];
-        if (!sink->dtype) note_form(sink, outputs->form, &values[i]);
+        if (!sink->dtype) note_form(sink, outputs, &values[i]);
         TARE_TRY(take_value(outputs, sink, &values[i]));
     }
     outputs->records++;

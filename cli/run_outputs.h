@@ -17,6 +17,8 @@ enum tare_run_outputs_form {
  * it is locked and they are in a temporary folder in it. */
 tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tare_signature *signature,
                                  const char *directory, enum tare_run_outputs_form form, bool silent);
+/* Rows of the inputs are run `rows` at a time: outputs with as many rows are concatenated. Before the first take. */
+void tare_run_outputs_join_rows(struct tare_run_outputs *outputs, int64_t rows);
 /* Adds the outputs of one record, in signature order. */
 tare_status tare_run_outputs_take(struct tare_run_outputs *outputs, const struct tare_tensor *values);
 /* Completes all files and moves them to the folder. */

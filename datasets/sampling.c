@@ -11,8 +11,8 @@ static bool count(void *arg, const struct tare_record *where) {
     return false; /* not decoded */
 }
 
-static tare_status count_records(int64_t *out, const char *const *paths, size_t n_paths) {
-    const struct tare_source_options options = { .max_bad = INT64_MAX };
+static tare_status count_records(int64_t *out, const char *const *paths, size_t n_paths, int64_t rows) {
+    const struct tare_source_options options = { .rows = rows, .max_bad = INT64_MAX };
     struct tare_source *source = NULL;
     struct tare_sample sample;
     struct tare_record where;
@@ -24,8 +24,8 @@ static tare_status count_records(int64_t *out, const char *const *paths, size_t 
     return status;
 }
 
-tare_status tare_sampling_draw(struct tare_sampling *out, const char *const *paths, size_t n_paths, int64_t size,
-                               uint64_t seed) {
+tare_status tare_sampling_draw(struct tare_sampling *out, const char *const *paths, size_t n_paths, int64_t rows,
+                               int64_t size, uint64_t seed) {
     struct tare_partition partition = { .count = 2 };
     *out = (struct tare_sampling){ 0 };
     const char *once = tare_data_read_once(paths, n_paths);
@@ -33,7 +33,7 @@ tare_status tare_sampling_draw(struct tare_sampling *out, const char *const *pat
         return TARE_FAIL(
             TARE_USAGE, "%s: no sample can be drawn from a pipe, which can be read only once (copy it to a file first)",
             once);
-    TARE_TRY(count_records(&out->records, paths, n_paths));
+    TARE_TRY(count_records(&out->records, paths, n_paths, rows));
     if (size > out->records)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "%s: a sample of %lld records (expected at most %lld, which the data has)", paths[0],

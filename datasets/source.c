@@ -7,6 +7,7 @@
 #include "base/thread.h"
 #include "datasets/data_file.h"
 #include "datasets/foreign_file.h"
+#include "datasets/joined_sample.h"
 #include "datasets/sequence.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ struct tare_source {
     struct tare_data_file *reader;
     char *classes;          /* of folders of images, one name a line; NULL: none so far */
     size_t first_of_images; /* the file that they are of */
-    int64_t index;          /* of the next record in the data set */
+    int64_t index;          /* of the next record in the data set, whatever options.rows */
     /* consumer */
     int64_t given; /* number of samples, and of records that the caller skipped */
     struct tare_sequences sequences;
@@ -152,14 +153,18 @@ static tare_status open_next_file(struct tare_source *source) {
     return TARE_OK;
 }
 
+static int64_t rows_of(const struct tare_source *source) {
+    return source->options.rows > 1 ? source->options.rows : 1;
+}
+
 /* Reads the next intact record; false if `item` is an error or the end instead. */
 static bool read_record(struct tare_data_record *record, struct item *item, struct tare_source *source) {
-    const int64_t stop = source->options.stop;
+    const int64_t rows = rows_of(source), stop = source->options.stop * rows;
     while (source->reader && (stop <= 0 || source->index < stop)) {
         bool file_end;
         tare_status status;
         item->where.file = (int32_t)source->file;
-        item->where.index = source->index;
+        item->where.index = source->index / rows;
         tare_data_file_position(record, source->reader);
         item->where.number = record->number;
         item->where.offset = record->offset;
@@ -197,17 +202,76 @@ static void decode(struct item *item, struct tare_source *source, const struct t
         make_bad(item, status, TARE_BAD_UNDECODABLE);
 }
 
+/* The other rows of the sample whose first record was read; `rows` NULL: without decoding them. After a bad record the
+ * rest is passed over. */
+static void read_rest(struct item *item, struct tare_sample *rows, struct tare_source *source) {
+    const int64_t count = rows_of(source);
+    for (int64_t r = 1; source->index % count; r++) {
+        const struct tare_record first = item->where;
+        struct tare_data_record record;
+        struct item row = { 0 };
+        const bool found = read_record(&record, &row, source);
+        if (found && rows && item->kind == SAMPLE) {
+            decode(&row, source, &record);
+            rows[r] = row.sample;
+        }
+        if (row.kind == END)
+            make_failure(&row,
+                         TARE_FAIL(TARE_SHAPE,
+                                   "%s: the model takes %lld rows at a time, and the last time has %lld "
+                                   "(expected a multiple of %lld)",
+                                   source->files.names[first.file], (long long)count, (long long)r, (long long)count));
+        if (row.kind != SAMPLE && item->kind == SAMPLE) {
+            *item = row;
+            item->where = first;
+        }
+        if (row.kind == FAILURE) return;
+    }
+}
+
+/* Joins the sample of the first record with those of the other rows. */
+static void join_rows(struct item *item, struct tare_source *source) {
+    const size_t count = (size_t)rows_of(source);
+    struct tare_sample *rows = tare_calloc(count, sizeof *rows), joined = { 0 };
+    tare_status status = TARE_NO_MEMORY;
+    if (rows) {
+        rows[0] = item->sample;
+        item->sample = (struct tare_sample){ 0 };
+        read_rest(item, rows, source);
+        status = item->kind == SAMPLE ? tare_sample_join(&joined, rows, count) : TARE_OK;
+        for (size_t r = 0; r < count; r++)
+            tare_sample_reset(&rows[r]);
+        tare_free(rows);
+    }
+    if (status == TARE_SHAPE) {
+        tare_error_prefix(status, "%s: record %lld", source->files.names[item->where.file],
+                          (long long)item->where.number);
+        make_bad(item, status, TARE_BAD_UNDECODABLE);
+    } else if (status != TARE_OK) {
+        make_failure(item, status);
+    }
+    if (item->kind == SAMPLE) item->sample = joined;
+}
+
 /* `filter` NULL: every record is decoded. */
 static void read_item(struct item *item, struct tare_source *source, const struct filter *filter) {
     memset(item, 0, sizeof *item);
     for (;;) {
         struct tare_data_record record;
-        if (!read_record(&record, item, source)) return;
-        if (!is_mine(source, &item->where)) continue;
-        if (!filter || !filter->wanted || filter->wanted(filter->arg, &item->where)) {
-            decode(item, source, &record);
+        if (!read_record(&record, item, source)) {
+            if (item->kind == BAD && rows_of(source) > 1) read_rest(item, NULL, source);
             return;
         }
+        const bool mine = is_mine(source, &item->where);
+        if (mine && (!filter || !filter->wanted || filter->wanted(filter->arg, &item->where))) {
+            decode(item, source, &record);
+            if (rows_of(source) > 1) join_rows(item, source);
+            return;
+        }
+        if (rows_of(source) > 1) read_rest(item, NULL, source);
+        if (item->kind == FAILURE) return;
+        item->kind = SAMPLE;
+        if (!mine) continue;
         source->given++;
         if (source->options.limit > 0 && source->given >= source->options.limit) {
             item->kind = END;

@@ -12,6 +12,9 @@ struct tare_source;
 typedef tare_status (*tare_sample_decoder)(void *arg, struct tare_sample *out, const void *data, size_t size);
 
 struct tare_source_options {
+    int64_t rows;  /* records that make one sample, one after the other: their values joined on axis 0, with the number,
+                      file and offset of the first one; 0, 1: each record is a sample. What follows counts such samples
+                      as records. TARE_SHAPE if the last sample has fewer */
     int64_t limit; /* maximum number of samples, including records that `wanted` refuses but not bad ones; 0: all */
     int64_t shard, shards; /* returns record i of the data set if i mod shards == shard; shards 0: all */
     bool other_shards;     /* returns the records that are not in the shard instead */

@@ -437,10 +437,12 @@ static tare_status replay_records(struct tare_comparison_pass *pass, const struc
 }
 
 static tare_status replay(struct tare_comparison_pass *pass, const struct tare_comparison *known,
-                          const struct tare_runner_options *options) {
-    struct tare_record_reader reader;
-    tare_status status = tare_record_reader_open(&reader, options);
-    if (status == TARE_OK) status = replay_records(pass, known, &reader, options);
+                          const struct tare_signature *signature, const struct tare_runner_options *options) {
+    struct tare_runner_options reading = *options;
+    struct tare_record_reader reader = { 0 };
+    tare_status status = tare_runner_find_rows(&reading, signature);
+    if (status == TARE_OK) status = tare_record_reader_open(&reader, &reading);
+    if (status == TARE_OK) status = replay_records(pass, known, &reader, &reading);
     tare_record_reader_close(&reader);
     return status;
 }
@@ -452,7 +454,7 @@ tare_status tare_comparison_add_known(struct tare_comparison_row **out, struct t
     tare_status status;
     TARE_TRY(begin(&pass, comparison, signature, evaluation));
     TARE_TRY(check_outputs(known->references.n_outputs, comparison));
-    status = replay(&pass, known, &evaluation->records);
+    status = replay(&pass, known, signature, &evaluation->records);
     if (status == TARE_OK) status = add_pass(out, &pass, known->rows[0].size_bytes, known->rows[0].seconds);
     if (status == TARE_OK) status = tare_measure_check_requested(comparison);
     tare_comparison_pass_end(&pass);

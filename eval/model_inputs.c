@@ -2,6 +2,7 @@
 #include "eval/model_inputs.h"
 #include "base/map.h"
 #include "base/strbuf.h"
+#include "datasets/data_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,11 +49,11 @@ static void cast_advice(char *out, size_t size, const struct tare_binding *feed,
                  has_name ? "" : " feature: \"", has_name ? "" : key, has_name ? "" : "\"", type);
 }
 
-/* Whether the value is one row of an input that takes a fixed number of rows. */
-static bool is_part(const struct tare_binding *feed, const struct tare_tensor *value) {
-    const struct tare_shape *all = &feed->shape, *one = &value->shape;
-    struct tare_shape rest = *one;
-    if (all->rank < 1 || one->rank != all->rank || all->dims[0] < 2 || one->dims[0] != 1) return false;
+/* Whether the value is rows of an input that takes a fixed number of rows, and another number of them. */
+static bool has_other_rows(const struct tare_binding *feed, const struct tare_tensor *value) {
+    const struct tare_shape *all = &feed->shape, *some = &value->shape;
+    struct tare_shape rest = *some;
+    if (all->rank < 1 || some->rank != all->rank || all->dims[0] < 2 || some->dims[0] == all->dims[0]) return false;
     rest.dims[0] = all->dims[0];
     return tare_shape_compatible(all, &rest);
 }
@@ -68,11 +69,14 @@ static tare_status check_value(const struct tare_binding *feed, const struct tar
     if (tare_shape_compatible(&feed->shape, &value->shape)) return TARE_OK;
     tare_shape_text(expected, &feed->shape);
     tare_shape_text(got, &value->shape);
-    if (is_part(feed, value))
+    if (has_other_rows(feed, value) && value->shape.dims[0] == 1)
         return TARE_FAIL(TARE_SHAPE,
                          "input %s: expected shape %s, got %s (a row of an array is a record: give the array the shape "
                          "[N,%s)",
                          feed->key, expected, got, expected + 1);
+    if (has_other_rows(feed, value))
+        return TARE_FAIL(TARE_SHAPE, "input %s: expected shape %s or a multiple of %lld rows, got %s", feed->key,
+                         expected, (long long)feed->shape.dims[0], got);
     return TARE_FAIL(TARE_SHAPE, "input %s: expected shape %s, got %s", feed->key, expected, got);
 }
 
@@ -184,6 +188,48 @@ tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signa
         tare_tensor_reset(&values[bound]);
     tare_map_free(&keyed.by_key);
     return status;
+}
+
+/* ---- rows of a fixed batch ---- */
+
+int64_t tare_rows_of_sample(int64_t *given, const struct tare_signature *signature, const struct tare_sample *sample) {
+    int64_t rows = 1;
+    for (size_t i = 0; i < signature->n_inputs; i++) {
+        const struct tare_binding *feed = &signature->inputs[i];
+        const struct tare_tensor *value = tare_sample_find(sample, feed->key);
+        if (!value && signature->n_inputs == 1) value = only_value(sample);
+        if (!value) continue;
+        if (!has_other_rows(feed, value) ||
+            (rows > 1 && (feed->shape.dims[0] != rows || value->shape.dims[0] != *given)))
+            return 1;
+        rows = feed->shape.dims[0];
+        *given = value->shape.dims[0];
+    }
+    return rows;
+}
+
+/* What cannot be read is reported by the run itself. */
+tare_status tare_rows_at_a_time(int64_t *rows, const struct tare_signature *signature, const char *const *paths,
+                                size_t n_paths, const struct tare_dataset_spec *spec) {
+    const struct tare_source_options first = { .limit = 1, .spec = spec };
+    struct tare_source *source = NULL;
+    struct tare_sample sample = { 0 };
+    struct tare_record where;
+    bool end = true, has_fixed = false;
+    int64_t given = 1;
+    *rows = 1;
+    for (size_t i = 0; i < signature->n_inputs; i++)
+        has_fixed |= signature->inputs[i].shape.rank > 0 && signature->inputs[i].shape.dims[0] > 1;
+    if (!has_fixed || !n_paths || tare_data_read_once(paths, n_paths)) return TARE_OK;
+    tare_status status = tare_source_new(&source, paths, n_paths, &first);
+    if (status == TARE_OK) status = tare_source_next(&sample, &where, &end, source, NULL, NULL);
+    if (status == TARE_OK && !end) *rows = tare_rows_of_sample(&given, signature, &sample);
+    if (given != 1) *rows = 1;
+    tare_sample_reset(&sample);
+    tare_source_free(source);
+    if (status == TARE_NO_MEMORY) return status;
+    tare_error_clear();
+    return TARE_OK;
 }
 
 static bool is_feed(const struct tare_signature *signature, const char *name) {

@@ -22,4 +22,13 @@ tare_status tare_bind_inputs(struct tare_tensor *values, const struct tare_signa
 tare_status tare_bind_record(struct tare_tensor *values, const struct tare_signature *signature,
                              const struct tare_sample *sample, const struct tare_feedback *feedback);
 
+/* The size of the first axis of the inputs, if that is fixed, all inputs in the sample have the same, and each value
+ * has another number of such rows, *given; otherwise 1. */
+int64_t tare_rows_of_sample(int64_t *given, const struct tare_signature *signature, const struct tare_sample *sample);
+/* How many records the model takes at a time: 1, or the size of the first axis of its inputs, where that is fixed and a
+ * record is one row of it, as the first record of the files shows. 1 for standard input and pipes, which can be read
+ * only once. */
+tare_status tare_rows_at_a_time(int64_t *rows, const struct tare_signature *signature, const char *const *paths,
+                                size_t n_paths, const struct tare_dataset_spec *spec) TARE_WARN_UNUSED;
+
 #endif

@@ -103,7 +103,8 @@ void tare_record_store_free(struct tare_record_store *store) {
 /* ---- reading ---- */
 
 tare_status tare_record_reader_open(struct tare_record_reader *out, const struct tare_runner_options *options) {
-    const struct tare_source_options source = { .limit = options->limit,
+    const struct tare_source_options source = { .rows = options->rows,
+                                                .limit = options->limit,
                                                 .shard = options->shard,
                                                 .shards = options->shards,
                                                 .takes = options->takes,

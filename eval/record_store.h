@@ -25,8 +25,9 @@ struct tare_record_store {
     size_t n_files;
 };
 
-/* Reads the records of a run's options, whose `records` is ignored. The store stays empty if they need more than `most`
- * bytes, if a record cannot be read, and after an interruption: the run that reads the files reports the error. */
+/* Reads the records of a run's options, whose `records` is ignored and whose `rows` is known. The store stays empty if
+ * they need more than `most` bytes, if a record cannot be read, and after an interruption: the run that reads the files
+ * reports the error. */
 void tare_record_store_fill(struct tare_record_store *store, const struct tare_runner_options *options, size_t most);
 void tare_record_store_free(struct tare_record_store *store);
 

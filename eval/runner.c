@@ -1,6 +1,7 @@
 /* Runs a signature over the records of files on several threads. Batches are numbered in reading order, and results are
  * delivered in that order, so that outputs, figures and the first error do not depend on timing. */
 #include "eval/runner.h"
+#include "eval/model_inputs.h"
 #include "base/control.h"
 #include "base/alloc.h"
 #include "base/thread.h"
@@ -287,14 +288,21 @@ static tare_status choose_form(struct plan *plan, struct crew *crew, const struc
     return TARE_OK;
 }
 
+tare_status tare_runner_find_rows(struct tare_runner_options *options, const struct tare_signature *signature) {
+    if (options->rows) return TARE_OK;
+    return tare_rows_at_a_time(&options->rows, signature, options->paths, options->n_paths, options->spec);
+}
+
 tare_status tare_run_records_on(struct tare_session *const *sessions, int count, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, tare_record_fn fn, void *arg) {
-    struct plan plan = { .options = options, .batch = 1 };
+    struct tare_runner_options known = *options;
+    struct plan plan = { .options = &known, .batch = 1 };
     struct crew crew = { .plan = &plan, .sessions = sessions, .count = count, .fn = fn, .arg = arg };
     tare_status status;
     TARE_CHECK(tare_signature_edges_of(&plan.edges, signature));
     TARE_CHECK(choose_form(&plan, &crew, signature));
-    TARE_CHECK(tare_record_reader_open(&crew.reader, options));
+    TARE_CHECK(tare_runner_find_rows(&known, signature));
+    TARE_CHECK(tare_record_reader_open(&crew.reader, &known));
     plan.files = crew.reader.files;
     if (crew.count > 1) TARE_CHECK(read_ahead(&crew));
     if (crew.count > 1) share_threads(&crew);

@@ -20,6 +20,7 @@ enum { TARE_RUNNER_BATCH = 64 }; /* default of evaluations; fewer where the acti
 struct tare_runner_options {
     const char *const *paths;
     size_t n_paths;
+    int64_t rows;          /* records that the model takes at a time (eval/model_inputs.h); 0: as the files show */
     int64_t limit;         /* 0: all */
     int64_t shard, shards; /* runs record i of the data if i mod shards == shard; shards 0: all */
     bool (*takes)(void *arg, const char *file,
@@ -37,6 +38,9 @@ struct tare_runner_options {
     void *begin_arg;
 };
 
+/* Sets options->rows, unless it is known. */
+tare_status tare_runner_find_rows(struct tare_runner_options *options,
+                                  const struct tare_signature *signature) TARE_WARN_UNUSED;
 /* Runs all records through `session`. The outputs of a batch are split by the records' rows; if an output does not have
  * the batch on axis 0, the records run one by one. Errors name file and record. */
 tare_status tare_run_records(struct tare_session *session, const struct tare_signature *signature,

@@ -226,12 +226,13 @@ static tare_status run_all(struct tare_served_batches *b, struct tare_session *s
 
 tare_status tare_served_batches_run(struct tare_served_batches *b, struct tare_session *session,
                                     const struct tare_runner_options *options, tare_record_fn fn, void *arg) {
-    const struct tare_source_options source = { .limit = options->limit, .spec = options->spec };
+    struct tare_source_options source = { .limit = options->limit, .spec = options->spec };
     struct tare_signature_edges edges = { 0 };
     struct reader reader = { .edges = &edges, .options = options };
     size_t n_files;
     tare_status status;
     TARE_CHECK(tare_signature_edges_of(&edges, &b->signature));
+    TARE_CHECK(tare_rows_at_a_time(&source.rows, &b->signature, options->paths, options->n_paths, options->spec));
     TARE_CHECK(tare_source_new(&reader.source, options->paths, options->n_paths, &source));
     reader.files = tare_source_files(reader.source, &n_files);
     status = run_all(b, session, &reader, fn, arg);

@@ -168,8 +168,10 @@ static tare_status draw_samples(struct tare_calibrate_job *c) {
     if (!c->drawn) return TARE_NO_MEMORY;
     for (size_t i = 0; i < c->groups.count; i++) {
         const struct tare_file_list *files = &c->groups.items[i].files;
-        TARE_TRY(tare_sampling_draw(&c->drawn[i], (const char *const *)files->names, files->count, options->sample,
-                                    (uint64_t)options->seed));
+        const char *const *names = (const char *const *)files->names;
+        int64_t rows;
+        TARE_TRY(tare_rows_at_a_time(&rows, c->groups.items[i].signature, names, files->count, options->spec));
+        TARE_TRY(tare_sampling_draw(&c->drawn[i], names, files->count, rows, options->sample, (uint64_t)options->seed));
     }
     return TARE_OK;
 }
@@ -319,6 +321,8 @@ static tare_status open_feed(struct tare_sample_feed *feed, struct tare_source_o
                                             .max_bad = options->max_bad,
                                             .spec = options->spec,
                                             .prefetch = samples_ahead(options) };
+    TARE_TRY(tare_rows_at_a_time(&source->rows, group->signature, (const char *const *)group->files.names,
+                                 group->files.count, options->spec));
     return tare_sample_feed_open(feed, group->signature, (const char *const *)group->files.names, group->files.count,
                                  source, options->feedback);
 }

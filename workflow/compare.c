@@ -381,6 +381,7 @@ static tare_status compare_given(struct tare_compare_job *c) {
 
 /* The run of the float model counts the records. */
 static tare_status compare_all(struct tare_compare_job *c) {
+    const struct tare_signature *signature;
     size_t models;
     tare_status status;
     TARE_TRY(
@@ -390,6 +391,8 @@ static tare_status compare_all(struct tare_compare_job *c) {
     TARE_TRY(tare_workflow_compare_check_keys(c, c->loaded));
     TARE_TRY(calibrate(c));
     TARE_TRY(check_leakage(c));
+    TARE_TRY(tare_pick_signature(&signature, c->loaded, c->options->signature));
+    TARE_TRY(tare_runner_find_rows(&c->evaluation.records, signature));
     tare_record_store_fill(&c->records, &c->evaluation.records, TARE_RECORD_STORE_BYTES);
     c->result.progress = new_progress(c, c->options->limit ? c->options->limit : -1);
     status = compare_float(c);

@@ -11,6 +11,7 @@
 
 /* Runs one batch per worker, as the comparison does. */
 struct trial {
+    int64_t sample_rows; /* of the data for calibration (datasets/source.h) */
     double seconds;      /* per record, with all workers */
     double answer_bytes; /* of the outputs of one record */
     int64_t records, peak_bytes;
@@ -42,7 +43,9 @@ static tare_status run_batches(struct trial *trial, struct tare_compare_job *c, 
     TARE_TRY(tare_sessions_new(&sessions, threads, model, NULL));
     status =
         tare_run_records_on(sessions, threads, signature, &runner, count_answer, trial); /* creates plans and kernels */
-    *trial = (struct trial){ .signature = trial->signature, .n_outputs = trial->n_outputs };
+    *trial = (struct trial){ .sample_rows = trial->sample_rows,
+                             .signature = trial->signature,
+                             .n_outputs = trial->n_outputs };
     start = tare_clock_seconds();
     if (status == TARE_OK) status = tare_run_records_on(sessions, threads, signature, &runner, count_answer, trial);
     if (trial->records) {
@@ -65,6 +68,9 @@ static tare_status try_float(struct trial *trial, struct tare_compare_job *c) {
     trial->signature = tare_arena_strdup(&c->result.arena, signature->key);
     trial->n_outputs = signature->n_outputs;
     TARE_CHECK(trial->signature ? TARE_OK : TARE_NO_MEMORY);
+    TARE_CHECK(tare_runner_find_rows(&c->evaluation.records, signature));
+    TARE_CHECK(tare_rows_at_a_time(&trial->sample_rows, signature, c->task->calibration_data,
+                                   c->task->n_calibration_data, c->task->spec));
     status = run_batches(trial, c, model, signature);
     trial->peak_bytes = getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
 done:
@@ -130,18 +136,19 @@ tare_status tare_workflow_compare_plan(struct tare_strbuf *out, struct tare_comp
     const struct tare_compare_task *task = c->task;
     const bool calibrates = tare_variants_calibrate(&c->variants);
     const bool by_samples = calibrates && !task->calibration && !task->calibration_file;
-    const struct tare_source_options all = { .spec = task->spec },
-                                     evaluated = { .limit = c->evaluation.records.limit,
-                                                   .takes = c->evaluation.records.takes,
-                                                   .takes_arg = c->evaluation.records.takes_arg,
-                                                   .spec = task->spec };
+    struct tare_source_options all = { .spec = task->spec }, evaluated = { .limit = c->evaluation.records.limit,
+                                                                           .takes = c->evaluation.records.takes,
+                                                                           .takes_arg = c->evaluation.records.takes_arg,
+                                                                           .spec = task->spec };
     const size_t models = count_models(c);
     struct trial trial = { 0 };
     int64_t records, samples = 0;
     double seconds;
+    TARE_TRY(try_float(&trial, c));
+    evaluated.rows = c->evaluation.records.rows;
+    all.rows = trial.sample_rows;
     TARE_TRY(count_records(&records, task->data, task->n_data, &evaluated));
     if (by_samples) TARE_TRY(count_records(&samples, task->calibration_data, task->n_calibration_data, &all));
-    TARE_TRY(try_float(&trial, c));
     seconds = trial.seconds * ((double)records * (double)models + (double)samples);
     tare_strbuf_printf(out, "%s, signature %s: would run %zu models over %lld records\n", task->model, trial.signature,
                        models, (long long)records);

@@ -5,6 +5,7 @@
 #include "workflow/precision_levels.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
+#include "eval/model_inputs.h"
 #include "eval/measure.h"
 #include "eval/record_store.h"
 #include "quant/recipe.h"
@@ -165,6 +166,14 @@ static tare_status search_mix(struct tare_mixed_precision *out, struct targeting
     return status;
 }
 
+static tare_status find_rows(struct tare_evaluation *evaluation) {
+    const struct tare_signature *signature;
+    const struct tare_graph_model *model;
+    TARE_TRY(tare_variant_source_prepared(&model, evaluation->source));
+    TARE_TRY(tare_pick_signature(&signature, model, evaluation->signature));
+    return tare_runner_find_rows(&evaluation->records, signature);
+}
+
 tare_status tare_workflow_mixed_precision_run(struct tare_mixed_precision *out,
                                               const struct tare_mixed_precision_task *task) {
     struct tare_record_store records = { 0 };
@@ -172,6 +181,7 @@ tare_status tare_workflow_mixed_precision_run(struct tare_mixed_precision *out,
     tare_status status;
     *out = (struct tare_mixed_precision){ .result = { .chosen = NULL } };
     if (!t.evaluation.records.records) {
+        TARE_TRY(find_rows(&t.evaluation));
         tare_record_store_fill(&records, &t.evaluation.records, TARE_RECORD_STORE_BYTES);
         t.evaluation.records.records = &records;
     }

@@ -26,6 +26,7 @@ tare_status tare_sample_feed_open(struct tare_sample_feed *out, const struct tar
     struct tare_source_options reading = *options;
     *out = (struct tare_sample_feed){ .signature = signature, .feedback = feedback };
     if (feedback) reading.sequence = feedback->sequence;
+    if (!reading.rows) TARE_TRY(tare_rows_at_a_time(&reading.rows, signature, paths, n_paths, reading.spec));
     TARE_TRY(tare_source_new(&out->records, paths, n_paths, &reading));
     out->source = (struct tare_sample_source){ .arg = out, .remaining = -1, .next = next };
     out->source.files = tare_source_files(out->records, &out->source.n_files);

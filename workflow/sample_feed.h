@@ -15,7 +15,8 @@ struct tare_sample_feed {
     struct tare_source *records;
 };
 
-/* Opens the files for samples of `signature`. A sample whose keys, dtypes or shapes do not match the signature counts
+/* Opens the files for samples of `signature`, whose rows are those of options->rows, or else as many as it takes at a
+ * time. A sample whose keys, dtypes or shapes do not match the signature counts
  * as an invalid record (datasets/source.h). `feedback`: inputs that records may lack; NULL: none. The feed must not be
  * moved. Release with tare_sample_feed_close, also after a failure. */
 tare_status tare_sample_feed_open(struct tare_sample_feed *out, const struct tare_signature *signature,

@@ -22,7 +22,7 @@ from ._options import argument, field_names, message_text, one_path, option_text
 from ._owner import Owner
 from ._progress import Progress, on_log, reporting
 from ._report import Report
-from ._run import in_batches, joined
+from ._run import fixed_size, in_batches, joined
 from ._table import Table
 
 if TYPE_CHECKING:
@@ -421,7 +421,7 @@ class Model(Owner):
             Default: ``serving_default``, or the only one.
         batch_size : int, optional
             Run so many rows at a time, as ``predict`` of Keras: memory for values of the model does not grow with the
-            number of rows. Default: all at once.
+            number of rows. Default: all at once, or as many as the inputs have if they fix their number.
         **named : array_like
             Inputs as keywords.
 
@@ -450,12 +450,16 @@ class Model(Owner):
         if inputs is not None and not named and is_items(inputs):
             if batch_size is not None:
                 raise UsageError(f"batch_size: applies to arrays (got {described(inputs)}, whose items are batches)", Status.USAGE)
-            return joined([self._run(chosen, batch) for batch in parser.batches(inputs)])
+            return joined([self._run_rows(chosen, batch, None) for batch in parser.batches(inputs)])
         values = parser.batch(inputs) if inputs is not None else {}
         _join(values, parser.batch(named) if named else {})
-        if batch_size is None:
+        return self._run_rows(chosen, values, batch_size)
+
+    def _run_rows(self, chosen: Signature, values: Mapping[str, Any], batch_size: Optional[int]) -> "Dict[str, np.ndarray[Any, Any]]":
+        size = fixed_size(values, chosen.inputs) if batch_size is None else batch_size
+        if size is None:
             return self._run(chosen, values)
-        return in_batches(lambda part: self._run(chosen, part), values, chosen.inputs, batch_size)
+        return in_batches(lambda part: self._run(chosen, part), values, chosen.inputs, size)
 
     def _run(self, chosen: Signature, values: Mapping[str, Any]) -> "Dict[str, np.ndarray[Any, Any]]":
         tuples, keep = native_inputs(values, chosen.inputs)

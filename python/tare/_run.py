@@ -1,11 +1,11 @@
 """Runs of many rows: in batches, with the outputs in one array each."""
 
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 import numpy as np
 
 from ._arrays import TensorSpec
-from ._errors import InvalidArgumentError, Status, UsageError
+from ._errors import InvalidArgumentError, ShapeError, Status, UsageError
 
 Arrays = Dict[str, "np.ndarray[Any, Any]"]
 
@@ -30,6 +30,25 @@ def _rows(values: Mapping[str, Any], specs: Mapping[str, TensorSpec], size: int)
         found = ", ".join(f"{name} {count}" for name, count in rows.items())
         raise InvalidArgumentError(f"batch_size: inputs have different numbers of rows ({found})")
     return rows
+
+
+def fixed_size(values: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> Optional[int]:
+    """The rows that the model takes at a time, if its inputs fix their number and the values have another one of rows of their shape."""
+    sizes, counts = set(), set()
+    for name, value in values.items():
+        shape = specs[name].shape if name in specs else None
+        if shape is None or not shape:
+            return None
+        if shape[0] is None or value.ndim != len(shape) or any(size not in (None, got) for size, got in zip(shape[1:], value.shape[1:])):
+            return None
+        sizes.add(shape[0])
+        counts.add(len(value))
+    if len(sizes) != 1 or len(counts) != 1 or sizes == counts:
+        return None
+    size, count = sizes.pop(), counts.pop()
+    if count % size:
+        raise ShapeError(f"inputs: the model takes {size} rows at a time (expected a multiple of {size} rows, got {count})", Status.SHAPE)
+    return size
 
 
 def in_batches(run: Callable[[Mapping[str, Any]], Arrays], values: Mapping[str, Any], specs: Mapping[str, TensorSpec], size: int) -> Arrays:

@@ -76,6 +76,14 @@ class Data(Case):
             result = tare.compare(model, data, methods=["weight_only"])
             self.assertEqual((result.measure, result.describe()["records"]), ("top1", 15))
             self.assertEqual([row["top1"] for row in result.rows], [row["top1"] for row in self.expected[:2]])
+        np.savez(self.tmp / "rows.npz", image=self.images, label=self.labels)
+        result = tare.compare(model, self.tmp / "rows.npz", methods=["weight_only"])
+        self.assertEqual([row["top1"] for row in result.rows], [row["top1"] for row in self.expected[:2]])
+        expected = self.model.run(self.images)["probabilities"]
+        for data in (self.images, {"image": self.images}, iter([self.images[:4], self.images[4:]])):
+            np.testing.assert_array_equal(model.run(data)["probabilities"], expected)
+        with self.fails(tare.ShapeError, "inputs: the model takes 4 rows at a time (expected a multiple of 4 rows, got 59)"):
+            model.run(self.images[:59])
         with self.fails(tare.ShapeError, "data: record 0: label 'label' has the wrong number of elements (expected 4, got 1)"):
             tare.compare(model, (self.images, self.labels[:15]), methods=["weight_only"])
         with self.fails(tare.InvalidArgumentError, "different numbers of records (image 15, label 59)"):

@@ -17,8 +17,18 @@ done
 "$tare" run "$modules/narrow_constants.jaxexport" --data rows.npy --output-dir rows --quiet 2>err || fail "rows: $(cat err)"
 [ "$(tail -c 88 rows/*.npy | head -c 44 | od -An -v -t f4)" = "$(tail -c 44 rows/*.npy | od -An -v -t f4)" ] || fail "rows differ"
 "$helper" array flat.npy 'float[6] 1 2 3 1 2 3' || fail "array"
+# An array with several times the rows is cut, also one of --input; its outputs are joined again.
+"$tare" run "$modules/narrow_constants.jaxexport" --data flat.npy --output-dir flat --quiet 2>err || fail "flat: $(cat err)"
+"$tare" run "$modules/narrow_constants.jaxexport" --input arg0=flat.npy --output-dir whole --quiet 2>err || fail "whole: $(cat err)"
+[ "$(tail -c 88 rows/*.npy | od -An -v -t f4)" = "$(tail -c 88 flat/*.npy | od -An -v -t f4)" ] && cmp flat/*.npy whole/*.npy ||
+    fail "parts of an array differ from rows"
+"$helper" array five.npy 'float[5] 1 2 3 1 2' || fail "array"
+expect 1 "the model takes 3 rows at a time, and the last time has 2 (expected a multiple of 3)" \
+    "$tare" run "$modules/narrow_constants.jaxexport" --data five.npy --quiet
+expect 1 "expected shape [3] or a multiple of 3 rows, got [5]" \
+    "$tare" run "$modules/narrow_constants.jaxexport" --input arg0=five.npy --quiet
 expect 1 "a row of an array is a record: give the array the shape [N,3]" \
-    "$tare" run "$modules/narrow_constants.jaxexport" --data flat.npy --quiet
+    "$tare" run "$modules/narrow_constants.jaxexport" --data - --quiet <flat.npy
 # The precision that a product asks for is kept, with its operands; the other product is bfloat16.
 "$tare" convert "$modules/asked_precision.jaxexport" precise --quiet --report precise.json >out 2>err || fail "convert asked_precision: $(cat err)"
 python3 - precise.json <<'PYTHON' || fail "products in float32: $(cat precise.json)"

@@ -425,6 +425,7 @@ static tare_status find_samples(struct tare_autotune_search *c, struct tare_data
             records->n_paths = groups->items[i].files.count;
         }
     if (!records->n_paths) return TARE_FAIL(TARE_USAGE, "no samples of signature '%s'", signature->key);
+    TARE_TRY(tare_runner_find_rows(records, signature));
     TARE_TRY(hold_out(c, model, signature));
     store_records(c);
     c->plain_outputs = c->evaluation;

@@ -196,6 +196,58 @@ static const char *pattern(void) {
     return temp_path("s-*");
 }
 
+/* "first label:values" of each sample, "!" and the status at a failure. */
+static const char *rows_of(struct tare_strbuf *out, const struct tare_source_options *options,
+                           bool (*wanted)(void *arg, const struct tare_record *where)) {
+    const char *paths[] = { pattern() };
+    struct tare_source *source;
+    tare_status status = tare_source_new(&source, paths, 1, options);
+    out->size = 0;
+    while (status == TARE_OK) {
+        struct tare_sample sample;
+        struct tare_record where;
+        bool end;
+        status = tare_source_next(&sample, &where, &end, source, wanted, NULL);
+        if (status != TARE_OK || end) break;
+        const struct tare_tensor *labels = tare_sample_find(&sample, "label"), *x = tare_sample_find(&sample, "x");
+        assert_int_equal(labels->shape.rank, 1);
+        assert_int_equal(x->elements, labels->elements * 3);
+        for (int64_t i = 0; i < labels->elements; i++)
+            assert_true((int64_t)TARE_CONST_DATA(float, x)[3 * i] == tare_tensor_get_i64(labels, i));
+        tare_strbuf_printf(out, "%d@%d:%d ", (int)tare_tensor_get_i64(labels, 0), (int)where.index,
+                           (int)labels->elements);
+        tare_sample_reset(&sample);
+    }
+    if (status != TARE_OK) tare_strbuf_printf(out, "!%s", tare_status_name(status));
+    tare_source_free(source);
+    return tare_strbuf_text(out);
+}
+
+static bool is_odd(void *arg, const struct tare_record *where) {
+    (void)arg;
+    return where->index % 2 == 1;
+}
+
+/* A sample of six records may be of two files; shards, limits and filters count samples. */
+static void source__joins_rows(void **state) {
+    struct tare_strbuf out = { 0 };
+    struct tare_source_options options = { .rows = 6 };
+    (void)state;
+    assert_string_equal(rows_of(&out, &options, NULL), "0@0:6 6@1:6 12@2:6 18@3:6 24@4:6 ");
+    assert_string_equal(rows_of(&out, &options, is_odd), "6@1:6 18@3:6 ");
+    options.prefetch = 2;
+    assert_string_equal(rows_of(&out, &options, is_odd), "6@1:6 18@3:6 ");
+    options.stop = 2;
+    assert_string_equal(rows_of(&out, &options, NULL), "0@0:6 6@1:6 ");
+    options = (struct tare_source_options){ .rows = 6, .limit = 1, .shard = 1, .shards = 3 };
+    assert_string_equal(rows_of(&out, &options, NULL), "6@1:6 ");
+    options = (struct tare_source_options){ .rows = 8 };
+    assert_string_equal(rows_of(&out, &options, NULL), "0@0:8 8@1:8 16@2:8 !wrong shape");
+    options.max_bad = 1; /* the end is no bad record */
+    assert_string_equal(rows_of(&out, &options, is_odd), "8@1:8 !wrong shape");
+    tare_strbuf_free(&out);
+}
+
 static void source__gives_files_in_order(void **state) {
     struct tare_strbuf out = { 0 };
     struct tare_source_options ahead = { .prefetch = 3 };
@@ -514,6 +566,7 @@ int main(void) {
         cmocka_unit_test(sample__expands_one_value_within_bounds),
         cmocka_unit_test(sample__is_refused_when_cut),
         cmocka_unit_test(labels__are_class_indices),
+        cmocka_unit_test(source__joins_rows),
         cmocka_unit_test(source__gives_files_in_order),
         cmocka_unit_test(source__limits_shards_and_filters),
         cmocka_unit_test(source__tells_where_a_sample_came_from),
