@@ -10,10 +10,10 @@
 #include "base/arena.h"
 #include "base/status.h"
 
-/* The command that writes a module in another form as one that is read here. */
+/* The command that writes a module in another form, also with ops of CHLO, as one that is read here. */
 #define TARE_SHLO_WRITE_ARTIFACT                                                                                       \
-    "python3 -c \"from jaxlib.mlir.dialects import stablehlo as s; open('OUT.mlirbc', 'wb').write("                    \
-    "s.serialize_portable_artifact_str(open('FILE', 'rb').read(), s.get_minimum_version()))\""
+    "python3 -c \"from jaxlib import _jax as j; open('OUT.mlirbc', 'wb').write("                                       \
+    "j.mlir.serialize_portable_artifact(open('FILE', 'rb').read(), '1.5.0'))\""
 
 #include <stdbool.h>
 #include <stddef.h>
