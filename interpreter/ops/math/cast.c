@@ -204,6 +204,11 @@ static tare_status cast_float8(struct tare_kernel *kernel, int to) {
         tare_tensor_narrow(&kernel->outputs[0]);
         return TARE_OK;
     }
+    if (source && to == TARE_DT_FLOAT) {
+        TARE_TRY(tare_kernel_output(kernel, 0, to, &input->shape));
+        tare_float8_decode_all(TARE_DATA(float, &kernel->outputs[0]), source, TARE_CONST_DATA(uint8_t, input), n);
+        return TARE_OK;
+    }
     float *floats = source ? TARE_NEW_ARRAY(kernel->scratch, float, n + 1) : NULL;
     double *doubles = target ? TARE_NEW_ARRAY(kernel->scratch, double, n + 1) : NULL;
     if (!loop)
