@@ -71,6 +71,11 @@ struct tare_option {
  */
 #define TARE_OPTION(type, row_name, row_kind, member)                                                                  \
     .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(type, member)
+/* The same for the struct that the file defines as TARE_ROW_STRUCT; and with the bits of the rows that are given in its
+ * member `given`. */
+#define TARE_ROW(row_name, row_kind, member) TARE_OPTION(TARE_ROW_STRUCT, row_name, row_kind, member)
+#define TARE_GIVEN_ROW(row_name, row_kind, member)                                                                     \
+    TARE_ROW(row_name, row_kind, member), .given = offsetof(TARE_ROW_STRUCT, given)
 #define TARE_ARGUMENT(type, row_name, member) .name = row_name, .offset = offsetof(type, member)
 
 /* The row that includes the table `rows` for the nested struct `member` of `type`. */

@@ -38,31 +38,31 @@ struct calibrate_options {
     struct tare_log_options logging;
 };
 
-#define ROW(row_name, row_kind, member) TARE_OPTION(struct calibrate_options, row_name, row_kind, member)
+#define TARE_ROW_STRUCT struct calibrate_options
 static const struct tare_option rows[] = {
-    { ROW("data", LIST, data), .placeholder = "[SIGNATURE=]FILE",
+    { TARE_ROW("data", LIST, data), .placeholder = "[SIGNATURE=]FILE",
       .help = "representative samples: a file, a quoted pattern, or - for standard input" },
     TARE_OPTION_NESTED(struct calibrate_options, inputs, tare_input_rows),
     TARE_OPTION_NESTED(struct calibrate_options, records, tare_data_rows),
-    { ROW("output", STRING, output), .letter = 'o', .placeholder = "FILE",
+    { TARE_ROW("output", STRING, output), .letter = 'o', .placeholder = "FILE",
       .help = "calibration file to write; FILE.state saves the progress of the run" },
     TARE_OPTION_NESTED(struct calibrate_options, how, tare_calibrate_rows),
-    { ROW("function", STRING, function), .placeholder = "F",
+    { TARE_ROW("function", STRING, function), .placeholder = "F",
       .help = "function to calibrate instead of a signature, given by alias, path (layer.call) or name" },
-    { ROW("shard", STRING, shard), .placeholder = "I/N",
+    { TARE_ROW("shard", STRING, shard), .placeholder = "I/N",
       .help = "process only every N-th record, starting at record I (from 0); combine the shards with tare merge" },
-    { ROW("resume", FLAG, resume), .help = "continue from FILE.state if it exists" },
-    { ROW("autosave", DOUBLE, autosave), .min = 0.001, .max = 1e6, .placeholder = "SECONDS",
+    { TARE_ROW("resume", FLAG, resume), .help = "continue from FILE.state if it exists" },
+    { TARE_ROW("autosave", DOUBLE, autosave), .min = 0.001, .max = 1e6, .placeholder = "SECONDS",
       .help = "seconds between two saves of FILE.state (default: 5, or longer so that saving takes 1 % of the time)" },
-    { ROW("dry-run", FLAG, dry_run),
+    { TARE_ROW("dry-run", FLAG, dry_run),
       .help = "check all records, run the first ones, and estimate the time and memory of the run" },
-    { ROW("quiet", FLAG, quiet), .help = "print only warnings on standard error" },
-    { ROW("json", FLAG, json), .help = "print a summary as JSON" },
+    { TARE_ROW("quiet", FLAG, quiet), .help = "print only warnings on standard error" },
+    { TARE_ROW("json", FLAG, json), .help = "print a summary as JSON" },
     TARE_PLUGIN_OPTION(struct calibrate_options),
     TARE_LOG_OPTIONS(struct calibrate_options),
     { 0 },
 };
-#undef ROW
+#undef TARE_ROW_STRUCT
 static const struct tare_argument arguments[] = {
     { TARE_ARGUMENT(struct calibrate_options, "MODEL", model),
       .help = "SavedModel directory, or a file of a StableHLO module", .flags = TARE_OPTION_REQUIRED },

@@ -149,81 +149,79 @@ static const char *const activation_bits[] = { "8", "16", NULL };
 const char *const tare_quant_granularity_names[] = {
     "per_channel", "per_tensor", "per_block:32", "per_block:64", "per_block:128", "per_block:256", NULL
 };
-#define AT(member) offsetof(struct tare_quant_setting, member)
-#define ROW(row_name, row_kind, member)                                                                                \
-    .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = AT(member), .given = AT(given)
+#define TARE_ROW_STRUCT struct tare_quant_setting
 /* In the order of enum tare_quant_setting_row. */
 const struct tare_option tare_quant_setting_rows[] = {
-    { ROW("method", READ, method), .size = sizeof(const struct tare_quant_method *), .read = read_method,
+    { TARE_GIVEN_ROW("method", READ, method), .size = sizeof(const struct tare_quant_method *), .read = read_method,
       .print = put_method, .words = methods, .fallback = "static", .placeholder = "M",
       .help = "quantization method: static (int8 weights and activations), dynamic (activations quantized at run "
               "time), weight_only, or float (quantize only the layers that the recipe names); or a preset, which also "
               "sets bits: int8 or w8a8 (static), w8a16 (static, activations of 16 bits), w4a8, int8_dynamic, "
               "int8_weight_only, int4 (weight_only in blocks of 64 rows), fp8, fp8_dynamic, fp8_weight_only (format "
               "fp8_e4m3)" },
-    { ROW("bits", INT, bits), .fallback = "8", .choices = weight_bits,
+    { TARE_GIVEN_ROW("bits", INT, bits), .fallback = "8", .choices = weight_bits,
       .help = "bit width of weights; 4-bit weights are packed two to a byte" },
-    { ROW("format", READ, format), .size = sizeof(enum tare_number_format), .read = read_format, .print = put_format,
-      .words = formats, .fallback = "int8", .placeholder = "F",
+    { TARE_GIVEN_ROW("format", READ, format), .size = sizeof(enum tare_number_format), .read = read_format,
+      .print = put_format, .words = formats, .fallback = "int8", .placeholder = "F",
       .help =
           "numbers of weights and quantized activations: int8, int4 (weights, as --bits 4), fp8_e4m3 (up to 448, 4 "
           "significant bits) or fp8_e5m2 (up to 57344, 3 significant bits) for chips with float8 units (op set xla)" },
-    { ROW("granularity", READ, granularity), .size = AT(block) + sizeof(int64_t) - AT(granularity),
+    { TARE_GIVEN_ROW("granularity", READ, granularity),
+      .size = offsetof(struct tare_quant_setting, block) + sizeof(int64_t) -
+              offsetof(struct tare_quant_setting, granularity),
       .read = read_granularity, .print = put_granularity, .words = tare_quant_granularity_names,
       .fallback = "per_channel", .placeholder = "G",
       .fallback_text = "per_channel; per_tensor with --op-set uniform_quantized",
       .help = "weight quantization granularity: per_tensor, per_channel, or per_block:N with N = 32, 64, 128 or 256 "
               "input rows (weight_only)" },
-    { ROW("full-range", FLAG, full_range),
+    { TARE_GIVEN_ROW("full-range", FLAG, full_range),
       .help = "use the full integer range for weights, -128 … 127 (4 bits: -8 … 7), instead of -127 … 127" },
-    { ROW("symmetric", FLAG, symmetric), .help = "use symmetric activation ranges" },
-    { ROW("algorithm", READ, algorithm), .size = sizeof(struct tare_algorithm_choice), .read = read_algorithm,
-      .print = put_algorithm, .words = tare_algorithm_names, .fallback = "min_max", .placeholder = "A",
+    { TARE_GIVEN_ROW("symmetric", FLAG, symmetric), .help = "use symmetric activation ranges" },
+    { TARE_GIVEN_ROW("algorithm", READ, algorithm), .size = sizeof(struct tare_algorithm_choice),
+      .read = read_algorithm, .print = put_algorithm, .words = tare_algorithm_names, .fallback = "min_max",
+      .placeholder = "A",
       .help = "calibration algorithm that chooses activation ranges: min_max, average_min_max, percentile[:p=99.99], "
               "entropy, mse, …" },
-    { ROW("activation-bits", INT, activation_bits), .choices = activation_bits,
+    { TARE_GIVEN_ROW("activation-bits", INT, activation_bits), .choices = activation_bits,
       .help = "bit width of activations for method static; 16 computes two int8 products per layer (op set xla; "
               "default: 8, and 16 for layers whose output 8 bits would make too noisy)" },
     { 0 },
 };
-#undef ROW
-#undef AT
+#undef TARE_ROW_STRUCT
 
 #define LISTED(name) #name ", "
-#define AT(member) offsetof(struct tare_quant_plan, member)
-#define ROW(row_name, row_kind, member)                                                                                \
-    .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = AT(member), .given = AT(given)
+#define TARE_ROW_STRUCT struct tare_quant_plan
 const struct tare_option tare_plan_rows[] = {
     TARE_OPTION_NESTED(struct tare_quant_plan, setting, tare_quant_setting_rows),
-    { ROW("passes", STRING, pass_names), .words = tare_quant_pass_names, .placeholder = "P,…",
+    { TARE_GIVEN_ROW("passes", STRING, pass_names), .words = tare_quant_pass_names, .placeholder = "P,…",
       .help = "accuracy passes to run: " TARE_QUANT_PASSES(LISTED) "with parameters as in gptq:damp=0.01" },
-    { ROW("op-set", CHOICE, op_set), .fallback = "xla", .choices = tare_quant_op_set_names,
+    { TARE_GIVEN_ROW("op-set", CHOICE, op_set), .fallback = "xla", .choices = tare_quant_op_set_names,
       .help = "ops of the quantized graph: XlaConvV2 and XlaDotV2, UniformQuantized ops, or functions of standard "
               "TensorFlow ops" },
-    { ROW("depthwise", FLAG, depthwise), .help = "also quantize depthwise convolutions (no speedup on a TPU)" },
-    { ROW("two-inputs", FLAG, two_inputs),
+    { TARE_GIVEN_ROW("depthwise", FLAG, depthwise),
+      .help = "also quantize depthwise convolutions (no speedup on a TPU)" },
+    { TARE_GIVEN_ROW("two-inputs", FLAG, two_inputs),
       .help =
           "also quantize products of two activations, as in attention (method static); slower on a TPU than bfloat16" },
-    { ROW("integer-adds", FLAG, integer_adds),
+    { TARE_GIVEN_ROW("integer-adds", FLAG, integer_adds),
       .help = "compute residual additions between static layers in integers, with the scale of the sum" },
-    { ROW("shared-ranges", FLAG, shared_ranges),
+    { TARE_GIVEN_ROW("shared-ranges", FLAG, shared_ranges),
       .help = "in loops over stacked layers (lax.scan): one activation range for all iterations instead of one for "
               "each (method static)" },
-    { ROW("min-elements", INT64, min_elements), .min = 0, .max = 1e15,
+    { TARE_GIVEN_ROW("min-elements", INT64, min_elements), .min = 0, .max = 1e15,
       .help = "quantize only weights with at least N elements (default: 1024 for weight_only, dynamic and embedding "
               "tables, otherwise all)" },
-    { ROW("keep-variables", FLAG, keep_variables),
+    { TARE_GIVEN_ROW("keep-variables", FLAG, keep_variables),
       .help = "keep weights as checkpoint variables (automatic for large models); batch normalizations are then not "
               "folded, which costs a TPU up to 1.8 times the time" },
-    { ROW("recipe", STRING, recipe_file), .placeholder = "FILE",
+    { TARE_GIVEN_ROW("recipe", STRING, recipe_file), .placeholder = "FILE",
       .help = "read options (bits=4) and per-layer rules from FILE, one per line: op=MatMul name=.*dense.* -> "
               "weight_only bits=4; options of the command line precede" },
-    { ROW("rule", LIST, rules), .placeholder = "RULE",
+    { TARE_GIVEN_ROW("rule", LIST, rules), .placeholder = "RULE",
       .help = "one line of a recipe, after those of --recipe: 'name=\"head\" -> float'" },
     { 0 },
 };
-#undef ROW
-#undef AT
+#undef TARE_ROW_STRUCT
 
 bool tare_quant_plan_is_given(const struct tare_quant_plan *plan) {
     uint64_t given = plan->given;

@@ -11,29 +11,30 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROW(row_name, row_kind, member) TARE_OPTION(struct tare_auto_request, row_name, row_kind, member)
+#define TARE_ROW_STRUCT struct tare_auto_request
 const struct tare_option tare_auto_rows[] = {
-    { ROW("eval", LIST, eval), .placeholder = "FILE",
+    { TARE_ROW("eval", LIST, eval), .placeholder = "FILE",
       .help = "labelled records to compare the models on (default: the samples)" },
     TARE_OPTION_NESTED(struct tare_auto_request, records, tare_data_rows),
-    { ROW("tpu", FLAG, tpu), .help = "write a model converted for Cloud TPU, which computes in bfloat16" },
-    { ROW("for", CHOICE, chip), .fallback = "any", .choices = tare_tpu_target_names,
+    { TARE_ROW("tpu", FLAG, tpu), .help = "write a model converted for Cloud TPU, which computes in bfloat16" },
+    { TARE_ROW("for", CHOICE, chip), .fallback = "any", .choices = tare_tpu_target_names,
       .help = "build the fastest model within the margin on this Cloud TPU chip, instead of the smallest one: by "
               "Google's compiler where it is installed (tare check), otherwise by the estimate" },
-    { ROW("batch", INT64, batch), .fallback = "8", .min = 1, .max = 65536, .needs = "for",
+    { TARE_ROW("batch", INT64, batch), .fallback = "8", .min = 1, .max = 65536, .needs = "for",
       .help = "batch size on the chip" },
-    { ROW("label", STRING, label), .fallback = "label", .placeholder = "KEY",
+    { TARE_ROW("label", STRING, label), .fallback = "label", .placeholder = "KEY",
       .help = "record key of the expected class index, or of the expected value of the output of that name" },
-    { ROW("target", STRING, target_key), .placeholder = "KEY",
+    { TARE_ROW("target", STRING, target_key), .placeholder = "KEY",
       .help = "record key of the expected values of the first output, for regression" },
-    { ROW("metric", CHOICE, metric), .fallback = "auto", .choices = tare_metric_names,
+    { TARE_ROW("metric", CHOICE, metric), .fallback = "auto", .choices = tare_metric_names,
       .help = "measure for the recommendation; auto follows from labels and expected values" },
     TARE_MARGIN_OPTION(struct tare_auto_request, margin, NULL),
-    { ROW("signature", STRING, signature), .placeholder = "S", .help = "signature to run (default: serving_default)" },
-    { ROW("overwrite", FLAG, overwrite), .help = "replace an existing output directory" },
+    { TARE_ROW("signature", STRING, signature), .placeholder = "S",
+      .help = "signature to run (default: serving_default)" },
+    { TARE_ROW("overwrite", FLAG, overwrite), .help = "replace an existing output directory" },
     { 0 },
 };
-#undef ROW
+#undef TARE_ROW_STRUCT
 
 /* ---- comparing ---- */
 

@@ -20,20 +20,20 @@
 
 enum { MOST_PARTS = 64 };
 
-#define ROW(row_name, row_kind, member) TARE_OPTION(struct tare_check_request, row_name, row_kind, member)
+#define TARE_ROW_STRUCT struct tare_check_request
 const struct tare_option tare_check_rows[] = {
-    { ROW("chip", CHOICE, chip), .choices = tare_tpu_chip_names, .fallback = TARE_DEFAULT_CHIP,
+    { TARE_ROW("chip", CHOICE, chip), .choices = tare_tpu_chip_names, .fallback = TARE_DEFAULT_CHIP,
       .help = "Cloud TPU chip" },
-    { ROW("batch", INT64, batch), .placeholder = "N", .min = 1, .max = 1 << 20, .fallback = "8",
+    { TARE_ROW("batch", INT64, batch), .placeholder = "N", .min = 1, .max = 1 << 20, .fallback = "8",
       .help = "size of open first dimensions: a program has one size" },
-    { ROW("shape", LIST, shapes), .placeholder = "INPUT=SIZES",
+    { TARE_ROW("shape", LIST, shapes), .placeholder = "INPUT=SIZES",
       .help = "shape of an input whose sizes are open, as text=1,128" },
-    { ROW("signature", STRING, signature), .placeholder = "KEY",
+    { TARE_ROW("signature", STRING, signature), .placeholder = "KEY",
       .help = "signature to check (default: serving_default, or the only one)" },
-    { ROW("estimate", FLAG, estimate), .help = "use the estimate, also where the compiler is installed" },
+    { TARE_ROW("estimate", FLAG, estimate), .help = "use the estimate, also where the compiler is installed" },
     { 0 },
 };
-#undef ROW
+#undef TARE_ROW_STRUCT
 
 struct check {
     struct tare_check *out;

@@ -3,31 +3,32 @@
 #include "base/file.h"
 #include "convert/saved_model.h"
 
-#define ROW(row_name, row_kind, member) TARE_OPTION(struct tare_export_request, row_name, row_kind, member)
+#define TARE_ROW_STRUCT struct tare_export_request
 const struct tare_option tare_export_rows[] = {
-    { ROW("signature", STRING, module.signature), .placeholder = "KEY",
+    { TARE_ROW("signature", STRING, module.signature), .placeholder = "KEY",
       .help = "signature to export (default: serving_default, or the only one)" },
-    { ROW("batch", INT64, module.batch), .placeholder = "N", .min = 1, .max = 1 << 20, .fallback = "1",
+    { TARE_ROW("batch", INT64, module.batch), .placeholder = "N", .min = 1, .max = 1 << 20, .fallback = "1",
       .help = "size of open first dimensions: a module has arguments of one size" },
-    { ROW("shape", LIST, shapes), .placeholder = "INPUT=SIZES",
+    { TARE_ROW("shape", LIST, shapes), .placeholder = "INPUT=SIZES",
       .help = "shape of an input whose sizes are open, as text=1,128" },
-    { ROW("tpu-call", INT64, tpu_call), .placeholder = "N", .min = 1, .max = 1 << 20,
+    { TARE_ROW("tpu-call", INT64, tpu_call), .placeholder = "N", .min = 1, .max = 1 << 20,
       .help =
           "of a converted model: only its Nth computation on the TPU, whose arguments are those that the host sends "
           "(default: the whole signature)" },
-    { ROW("container", CHOICE, container), .choices = tare_shlo_container_names, .fallback = "mlirbc",
+    { TARE_ROW("container", CHOICE, container), .choices = tare_shlo_container_names, .fallback = "mlirbc",
       .help = "what to write: a portable artifact, a file of jax.export around it, or a SavedModel whose signature "
               "calls it "
               "(one XlaCallModule op)" },
-    { ROW("weights", STRING, module.weights), .placeholder = "FILE",
+    { TARE_ROW("weights", STRING, module.weights), .placeholder = "FILE",
       .help =
           "write constants of 1,024 elements or more to FILE in the safetensors format; they are arguments after those "
           "of the signature, sorted by name" },
-    { ROW("vhlo-version", STRING, module.vhlo_version), .placeholder = "VERSION", .fallback = TARE_SHLO_EXPORT_VERSION,
+    { TARE_ROW("vhlo-version", STRING, module.vhlo_version), .placeholder = "VERSION",
+      .fallback = TARE_SHLO_EXPORT_VERSION,
       .help = "oldest version of StableHLO that reads the file; JAX of 2024 reads the default" },
     { 0 },
 };
-#undef ROW
+#undef TARE_ROW_STRUCT
 
 tare_status tare_workflow_export_check(const struct tare_export_request *request, const char *path) {
     if (request->module.weights && request->container == TARE_SHLO_SAVED_MODEL)
