@@ -55,8 +55,8 @@ struct tare_calibration {
     size_t n_inputs, inputs_capacity;
     struct tare_calibration_digests *digests; /* by signature; none in calibrations of older versions */
     size_t n_digests, digests_capacity;
-    struct tare_calibration_tensor *
-        *tensors; /* sorted by function, node, output; includes tensors that were never reached */
+    /* Sorted by function, node, output; includes tensors that were never reached. */
+    struct tare_calibration_tensor **tensors;
     size_t n_tensors, tensors_capacity;
     struct tare_calibration_function *functions; /* by name */
     size_t n_functions, functions_capacity;

@@ -40,8 +40,8 @@ struct tare_observed {
     struct tare_graph_table by_graph;    /* -> size_t by argument, then by node: its first slot + 1; 0: it has none */
     const struct tare_graph **functions; /* sorted by name */
     size_t n_functions, functions_capacity;
-    const struct tare_node *
-        *choices; /* nodes whose work depends on values: If, Case, While, Switch …; sorted like slots */
+    /* Nodes whose work depends on values: If, Case, While, Switch …; sorted like slots. */
+    const struct tare_node **choices;
     size_t n_choices, choices_capacity;
     size_t n_sides; /* of all of them together (calib/coverage.h) */
     struct tare_map visited;

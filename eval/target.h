@@ -8,8 +8,7 @@
 #include "eval/sensitivity.h"
 
 struct tare_target {
-    double
-        max_drop; /* of the measure against float, in points (struct tare_sensitivity_figures); infinity: not limited */
+    double max_drop;    /* of the measure, in points (struct tare_sensitivity_figures); infinity: not limited */
     double min_sqnr_db; /* -infinity: not limited */
     int64_t max_bytes;  /* of constants and variables; 0: not limited */
     double max_mae;     /* mean absolute error against expected values; 0: not limited */

@@ -44,8 +44,7 @@ struct tare_quant_outcome {
     const double *weight_scales; /* in the memory of the report; NULL: no weight */
     int64_t n_weight_scales;
     double weight_scale_min, weight_scale_max;
-    double
-        channel_spread; /* ratio of the largest to the median magnitude of the weight's columns (channels); 1: equal */
+    double channel_spread; /* largest ÷ median magnitude of the weight's columns (channels); 1: equal */
     double weight_sqnr_db; /* of the dequantized weight against the original */
     bool weight_vanishes;  /* its integers are all 0, the original is not */
     int64_t weight_elements;

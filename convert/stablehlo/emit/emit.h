@@ -86,8 +86,7 @@ struct tare_emit_options {
     size_t n_shapes;
     int version;        /* of VHLO */
     bool weights_apart; /* constants of 1,024 elements or more are arguments after those of the signature */
-    size_t
-        tpu_call; /* of a converted model: only this computation of the signature's on the TPU, from 1; 0: all of it */
+    size_t tpu_call;    /* of a converted model: only this computation of the signature's on the TPU, from 1; 0: all */
 };
 /* Translates a signature of a prepared model (convert/pipeline.h), whose main graph is changed: its calls are inlined.
  * `emit` is zeroed. The module borrows elements of constants. TARE_UNSUPPORTED names the ops without StableHLO form, or

@@ -21,10 +21,9 @@ struct tare_shlo_export_options {
     size_t n_shapes;
     const char *vhlo_version; /* "1.5.0" */
     enum tare_shlo_container container;
-    const char
-        *weights; /* a file of safetensors for constants of 1,024 elements or more; NULL: they are in the module */
-    size_t
-        tpu_call; /* of a converted model: only this computation of the signature's on the TPU, from 1; 0: all of it */
+    /* A file of safetensors for constants of 1,024 elements or more; NULL: they are in the module. */
+    const char *weights;
+    size_t tpu_call; /* of a converted model: only this computation of the signature's on the TPU, from 1; 0: all */
 };
 /* Readable by JAX since 2024. */
 #define TARE_SHLO_EXPORT_VERSION "1.5.0"
