@@ -1,4 +1,5 @@
-/* Varints, the variable-length integers of protobuf, LevelDB tables, Riegeli and the calibration file.
+/* Numbers in bytes: varints, the variable-length integers of protobuf, LevelDB tables, Riegeli and the calibration
+ * file.
  *
  * An unsigned 64-bit value is stored in 1 to 10 bytes of 7 bits each, least significant first; every byte but the last
  * has its top bit set. Inline, because readers of packed fields spend most of their time here. */
@@ -8,6 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* A number of four bytes, least significant first. */
+static inline uint32_t tare_load_u32(const uint8_t *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
 
 enum { TARE_VARINT_MAX = 10 }; /* bytes of the longest varint */
 

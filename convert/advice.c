@@ -4,6 +4,7 @@
 #include "graph/shared_names.h"
 #include "tpu/devices.h"
 #include "base/strbuf.h"
+#include "graph/graphs.h"
 #include "tpu/chips.h"
 #include "tpu/closure.h"
 
@@ -162,9 +163,8 @@ static void count_devices(const struct tare_graph *graph, size_t *count, const s
 static tare_status advise_on_devices(struct adviser *a) {
     const struct tare_node *first = NULL;
     size_t count = 0;
-    count_devices(a->model->main, &count, &first);
-    for (size_t i = 0; i < a->model->n_functions; i++)
-        count_devices(a->model->functions[i], &count, &first);
+    for (size_t i = 0; i <= a->model->n_functions; i++)
+        count_devices(tare_model_graph(a->model, i), &count, &first);
     if (!count) return TARE_OK;
     return add(a,
                tare_arena_printf(a->arena,

@@ -23,7 +23,6 @@ extern const struct tare_pass tare_pass_cancel_transposes;
 /* Computes nodes whose inputs are all constants. Float8 weights stay what they are: their conversion is not computed.
  */
 extern const struct tare_pass tare_pass_fold_constants;
-bool tare_widens_float8(const struct tare_node *node);
 /* The same for FakeQuant ops that read the weight from a variable that is kept. */
 extern const struct tare_pass tare_pass_fold_fake_quant;
 /* Copies functions that are called with different variables, for each caller. */

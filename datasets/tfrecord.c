@@ -1,6 +1,7 @@
 /* Reading TFRecord files: the frames in a stream of bytes. */
 #include "datasets/tfrecord.h"
 #include "base/alloc.h"
+#include "base/varint.h"
 #include "datasets/stream.h"
 #include "proto/crc32c.h"
 
@@ -16,13 +17,9 @@ struct tare_tfrecord_reader {
     bool can_skip, broken, cut;
 };
 
-static uint32_t load32(const uint8_t *p) {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 /* The length of a record could look like the beginning of a compressed file; its checksum decides. */
 bool tare_tfrecord_is_header(const uint8_t *bytes, size_t size) {
-    return size >= HEADER_SIZE && tare_crc32c_mask(tare_crc32c(bytes, 8)) == load32(bytes + 8);
+    return size >= HEADER_SIZE && tare_crc32c_mask(tare_crc32c(bytes, 8)) == tare_load_u32(bytes + 8);
 }
 
 tare_status tare_tfrecord_open(struct tare_tfrecord_reader **out, const char *path) {
@@ -112,11 +109,11 @@ tare_status tare_tfrecord_next(struct tare_tfrecord *out, bool *end, struct tare
     if (got == 0 && reader->number) return cut_stream(reader);
     if (got < HEADER_SIZE) return cut_record(reader);
     if (!tare_tfrecord_is_header(bytes, got)) return bad_record(reader, "corrupted", false);
-    length = (uint64_t)load32(bytes) | (uint64_t)load32(bytes + 4) << 32;
+    length = (uint64_t)tare_load_u32(bytes) | (uint64_t)tare_load_u32(bytes + 4) << 32;
     if (length > TARE_TFRECORD_LONGEST) return bad_record(reader, "corrupted", false);
     TARE_TRY(take(&bytes, &got, reader, (size_t)length + FOOTER_SIZE));
     if (got < length + FOOTER_SIZE) return cut_record(reader);
-    if (tare_crc32c_mask(tare_crc32c(bytes, (size_t)length)) != load32(bytes + length)) {
+    if (tare_crc32c_mask(tare_crc32c(bytes, (size_t)length)) != tare_load_u32(bytes + length)) {
         tare_status status = bad_record(reader, "corrupted", true);
         pass_record(reader, length);
         return status;

@@ -3,6 +3,7 @@
 #include "base/option.h"
 #include "base/strbuf.h"
 #include "convert/pipeline.h"
+#include "graph/graphs.h"
 #include "quant/recipe.h"
 
 #include <stdio.h>
@@ -313,9 +314,8 @@ bool tare_variants_need_hessians(const struct tare_variant_list *list) {
 
 /* The float32 constants that bfloat16 ones have replaced: they are not part of the model's size. */
 static tare_status remove_float_constants(struct tare_graph_model *model) {
-    TARE_TRY(tare_graph_remove_unreachable(model->main, NULL));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(tare_graph_remove_unreachable(model->functions[i], NULL));
+    for (size_t i = 0; i <= model->n_functions; i++)
+        TARE_TRY(tare_graph_remove_unreachable(tare_model_graph(model, i), NULL));
     return TARE_OK;
 }
 

@@ -3,6 +3,7 @@
  * the number of arguments. */
 #include "graph/calls.h"
 #include "base/alloc.h"
+#include "graph/graphs.h"
 
 #include <string.h>
 
@@ -180,9 +181,8 @@ static tare_status collect(struct site_list *list, const struct tare_graph *func
         if (i == 0 || callers->nodes[i] != callers->nodes[i - 1])
             TARE_TRY(collect_node(list, callers->nodes[i], function, end));
     if (callers) return TARE_OK;
-    TARE_TRY(collect_graph(list, model->main, function, end));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(collect_graph(list, model->functions[i], function, end));
+    for (size_t i = 0; i <= model->n_functions; i++)
+        TARE_TRY(collect_graph(list, tare_model_graph(model, i), function, end));
     return TARE_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "graph/calls.h"
 #include "graph/graph_table.h"
+#include "graph/graphs.h"
 #include "graph/object_index.h"
 
 #include <string.h>
@@ -184,9 +185,8 @@ static tare_status pass_arguments(struct tare_bindings *bindings, const struct c
 
 static tare_status trace_calls(struct tare_bindings *bindings, const struct tare_graph_model *model) {
     bindings->last_waiting = &bindings->first_waiting;
-    TARE_TRY(add_caller(bindings, model->main));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(add_caller(bindings, model->functions[i]));
+    for (size_t i = 0; i <= model->n_functions; i++)
+        TARE_TRY(add_caller(bindings, tare_model_graph(model, i)));
     for (struct caller *caller; (caller = bindings->first_waiting) != NULL;) {
         bindings->first_waiting = caller->next;
         if (!caller->next) bindings->last_waiting = &bindings->first_waiting;
@@ -293,9 +293,8 @@ static tare_status mix_calls_of(struct tare_bindings *bindings, const struct tar
 static tare_status find_mixed(struct tare_bindings *bindings, const struct tare_graph_model *model) {
     for (const struct capture *capture = bindings->captures; capture; capture = capture->next)
         if (is_ambiguous(capture->binding)) TARE_TRY(mix(bindings, capture->variable));
-    TARE_TRY(mix_calls_of(bindings, model->main));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(mix_calls_of(bindings, model->functions[i]));
+    for (size_t i = 0; i <= model->n_functions; i++)
+        TARE_TRY(mix_calls_of(bindings, tare_model_graph(model, i)));
     return TARE_OK;
 }
 

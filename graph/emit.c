@@ -15,6 +15,11 @@ static const char *full_name(struct tare_emit *emit, const char *name) {
     return tare_arena_printf(&emit->graph->model->arena, "%s/%s", emit->prefix, name);
 }
 
+struct tare_edge tare_emit_resolved(struct tare_emit *emit, struct tare_node *node) {
+    if (emit->status == TARE_OK) emit->status = tare_node_resolve(node);
+    return (struct tare_edge){ node, 0 };
+}
+
 /* ---- constants ---- */
 
 struct tare_edge tare_emit_const(struct tare_emit *emit, const char *name, const struct tare_tensor *value) {

@@ -37,6 +37,8 @@ struct tare_edge tare_emit_vector(struct tare_emit *emit, const char *name, int6
 /* Any node; attributes NULL: T of the first input. */
 struct tare_edge tare_emit_node(struct tare_emit *emit, const char *op, const char *name,
                                 const struct tare_edge *inputs, size_t n_inputs, const struct tare_emit_attr *attrs);
+/* Output 0 of a node that is complete. */
+struct tare_edge tare_emit_resolved(struct tare_emit *emit, struct tare_node *node);
 struct tare_edge tare_emit_unary(struct tare_emit *emit, const char *op, const char *name, struct tare_edge x);
 struct tare_edge tare_emit_binary(struct tare_emit *emit, const char *op, const char *name, struct tare_edge x,
                                   struct tare_edge y);
@@ -45,5 +47,8 @@ struct tare_edge tare_emit_cast(struct tare_emit *emit, const char *name, struct
 struct tare_edge tare_emit_float(struct tare_emit *emit, const char *name, struct tare_edge x);
 struct tare_edge tare_emit_reshape(struct tare_emit *emit, const char *name, struct tare_edge x,
                                    const struct tare_shape *shape);
+
+/* Moves the control edges of the users of a node, and the control returns of its graph, to another node. */
+void tare_graph_replace_controls(struct tare_node *from, struct tare_node *to);
 
 #endif

@@ -1,4 +1,5 @@
 /* Changing graphs: removing nodes, reachability, topological order. */
+#include "graph/emit.h"
 #include "graph/graph.h"
 #include "base/alloc.h"
 #include "base/control.h"
@@ -193,4 +194,13 @@ tare_status tare_graph_order(struct tare_node ***out, struct tare_arena *arena, 
     tare_free(state);
     *out = order;
     return status;
+}
+
+void tare_graph_replace_controls(struct tare_node *from, struct tare_node *to) {
+    struct tare_graph *graph = from->graph;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        for (size_t k = 0; k < graph->nodes[i]->n_controls; k++)
+            if (graph->nodes[i]->controls[k] == from) graph->nodes[i]->controls[k] = to;
+    for (size_t i = 0; i < graph->n_control_returns; i++)
+        if (graph->control_returns[i].node == from) graph->control_returns[i].node = to;
 }

@@ -237,10 +237,6 @@ static tare_status read_numbers(struct tare_tensor *out, struct shard *shard, co
     return status;
 }
 
-static uint32_t load32(const uint8_t *p) {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 /* The checksum covers each length as a fixed 32-bit (from 4 GiB: 64-bit) number, not as the varint in the file. */
 static uint32_t extend_by_length(uint32_t crc, uint64_t length) {
     uint8_t bytes[8];
@@ -270,9 +266,10 @@ static tare_status read_strings(struct tare_tensor *out, const struct shard *sha
     if (count && end - at < 4) return cut_strings();
     TARE_TRY(tare_tensor_new(out, TARE_DT_STRING, shape));
     if (!count) return TARE_OK;
-    if (tare_crc32c_mask(crc) != load32(at))
+    if (tare_crc32c_mask(crc) != tare_load_u32(at))
         return TARE_FAIL(TARE_CORRUPT, "%s: byte %lld: The length checksum does not match: expected %u but got %u",
-                         shard->path, (long long)(entry->offset + (at - data)), tare_crc32c_unmask(load32(at)), crc);
+                         shard->path, (long long)(entry->offset + (at - data)), tare_crc32c_unmask(tare_load_u32(at)),
+                         crc);
     crc = tare_crc32c_extend(crc, at, 4);
     at += 4;
     for (int64_t i = 0; i < count; i++) {

@@ -35,10 +35,6 @@ struct block {
     uint64_t offset; /* in the file, for errors */
 };
 
-static uint32_t load32(const uint8_t *p) {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 /* ---- blocks ---- */
 
 static tare_status inflate_block(struct block *block, struct reader *reader, const uint8_t *data, size_t size) {
@@ -61,7 +57,7 @@ static tare_status inflate_block(struct block *block, struct reader *reader, con
 static tare_status drop_restarts(struct block *block) {
     uint32_t restarts;
     if (block->size < 4) return TARE_FAIL(TARE_CORRUPT, "bad block at byte %llu", (unsigned long long)block->offset);
-    restarts = load32(block->data + block->size - 4);
+    restarts = tare_load_u32(block->data + block->size - 4);
     if (!restarts || (uint64_t)restarts * 4 + 4 > block->size)
         return TARE_FAIL(TARE_CORRUPT, "bad block contents at byte %llu", (unsigned long long)block->offset);
     block->size -= 4 + (size_t)restarts * 4;
@@ -75,7 +71,7 @@ static tare_status read_block(struct block *block, struct reader *reader, uint64
         return TARE_FAIL(TARE_CORRUPT, "truncated block read at byte %llu (%llu bytes)", (unsigned long long)offset,
                          (unsigned long long)size);
     data = reader->data + offset;
-    if (tare_crc32c_mask(tare_crc32c(data, (size_t)size + 1)) != load32(data + size + 1))
+    if (tare_crc32c_mask(tare_crc32c(data, (size_t)size + 1)) != tare_load_u32(data + size + 1))
         return TARE_FAIL(TARE_CORRUPT, "block checksum mismatch at byte %llu", (unsigned long long)offset);
     if (data[size] == NO_COMPRESSION) {
         block->data = data;
@@ -163,7 +159,7 @@ tare_status tare_table_read(struct tare_table_entry **entries, size_t *count, st
         return TARE_FAIL(TARE_CORRUPT, "file is too short to be an sstable (expected %d, got %zu bytes)", FOOTER_SIZE,
                          size);
     at = data + size - FOOTER_SIZE;
-    magic = (uint64_t)load32(data + size - 8) | (uint64_t)load32(data + size - 4) << 32;
+    magic = (uint64_t)tare_load_u32(data + size - 8) | (uint64_t)tare_load_u32(data + size - 4) << 32;
     if (magic != MAGIC) return TARE_FAIL(TARE_CORRUPT, "not an sstable (bad magic number) at byte %zu", size - 8);
     TARE_TRY(read_handle(&offset, &block_size, &at, data + size - 8)); /* metaindex: empty */
     TARE_TRY(read_handle(&offset, &block_size, &at, data + size - 8));

@@ -1,6 +1,7 @@
 /* Layers and the Hessians of their inputs. */
 #include "quant/hessian.h"
 #include "calib/calibration.h"
+#include "graph/graphs.h"
 #include "interpreter/kernels/permute.h"
 
 #include <math.h>
@@ -68,9 +69,8 @@ static double reach_of(const struct tare_calibration *calibration, struct tare_e
 static tare_status find_layers(struct tare_quant_layer_list *list, struct tare_arena *arena,
                                const struct tare_graph_model *model, const struct tare_model_shapes *shapes,
                                const struct tare_bindings *bindings) {
-    TARE_TRY(tare_quant_find_layers(list, arena, model->main, shapes, bindings));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(tare_quant_find_layers(list, arena, model->functions[i], shapes, bindings));
+    for (size_t i = 0; i <= model->n_functions; i++)
+        TARE_TRY(tare_quant_find_layers(list, arena, tare_model_graph(model, i), shapes, bindings));
     return TARE_OK;
 }
 

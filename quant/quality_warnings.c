@@ -8,6 +8,7 @@
 #include "quant/layer_index.h"
 #include "calib/algorithm.h"
 #include "calib/range_error.h"
+#include "graph/graphs.h"
 #include "quant/fake_quant.h"
 #include "quant/pass.h"
 
@@ -247,7 +248,7 @@ tare_status tare_quant_note_integers(struct tare_quant_work *work) {
     const struct tare_graph_model *model = work->model;
     size_t count = 0;
     for (size_t g = 0; g <= model->n_functions; g++) {
-        const struct tare_graph *graph = g ? model->functions[g - 1] : model->main;
+        const struct tare_graph *graph = tare_model_graph(model, g);
         for (size_t i = 0; i < graph->n_nodes; i++)
             count += multiplies_integers(graph->nodes[i]);
     }

@@ -53,11 +53,6 @@ static struct tare_node *open_node(struct tare_emit *emit, const char *op, const
     return node;
 }
 
-static struct tare_edge close_node(struct tare_emit *emit, struct tare_node *node) {
-    if (emit->status == TARE_OK) emit->status = tare_node_resolve(node);
-    return (struct tare_edge){ node, 0 };
-}
-
 static struct tare_edge emit_transposed(struct tare_emit *emit, const char *name, struct tare_edge x, int rank,
                                         const int32_t *order) {
     const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, emit->status == TARE_OK ? tare_edge_dtype(x) : 0 },
@@ -128,7 +123,7 @@ static struct tare_edge emit_einsum(struct tare_emit *emit, const struct tare_qu
     if (emit->status == TARE_OK) emit->status = tare_node_set_string(node, "equation", equation, size);
     if (emit->status == TARE_OK) emit->status = tare_node_set_int(node, "N", 2);
     if (emit->status == TARE_OK) emit->status = tare_node_set_type(node, "T", TARE_DT_INT32);
-    return close_node(emit, node);
+    return tare_emit_resolved(emit, node);
 }
 
 struct tare_edge tare_tf_result(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge raw) {
@@ -164,7 +159,7 @@ static struct tare_edge emit_squeezed(struct tare_emit *emit, struct tare_edge x
     struct tare_node *node = open_node(emit, "Squeeze", &x, 1);
     if (emit->status == TARE_OK) emit->status = tare_node_set_type(node, "T", tare_edge_dtype(x));
     if (emit->status == TARE_OK) emit->status = tare_node_set_int_list(node, "squeeze_dims", &axis, 1);
-    return close_node(emit, node);
+    return tare_emit_resolved(emit, node);
 }
 
 /* Conv2D or Conv3D without padding; a window of one dimension is the second of two. */
@@ -181,7 +176,7 @@ static struct tare_edge emit_window(struct tare_emit *emit, const struct tare_qu
     if (emit->status == TARE_OK) emit->status = tare_node_set_string(node, "padding", "VALID", 5);
     if (emit->status == TARE_OK) emit->status = tare_node_set_int_list(node, "strides", strides, (size_t)n + 2);
     if (emit->status == TARE_OK) emit->status = tare_node_set_int_list(node, "dilations", dilations, (size_t)n + 2);
-    return close_node(emit, node);
+    return tare_emit_resolved(emit, node);
 }
 
 static struct tare_edge emit_any_conv(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge x,
@@ -214,7 +209,7 @@ static struct tare_edge emit_same_op(struct tare_emit *emit, const struct tare_q
     tare_node_remove_attr(node, "Ta");
     tare_node_remove_attr(node, "Tb");
     tare_node_remove_attr(node, "Tout");
-    return close_node(emit, node);
+    return tare_emit_resolved(emit, node);
 }
 
 struct tare_edge tare_tf_product(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge x,

@@ -56,6 +56,12 @@ tare_status tare_weight_find_scales(struct tare_quantized_weight *out, struct ta
 tare_status tare_quantize_weight_by_scales(struct tare_quantized_weight *out, const struct tare_tensor *weight,
                                            const struct tare_qscheme *scheme);
 
+/* static-factor: input scale times weight scale (over the output's scale), each step in float32, as TensorFlow's
+ * functions compute it in the graph. */
+static inline double tare_quant_factor(const struct tare_qparams *input, double weight_scale) {
+    return (double)((float)input->scale * (float)weight_scale);
+}
+
 /* Signal to noise of the dequantized weight in dB; infinity when nothing is lost. */
 double tare_weight_sqnr_db(const struct tare_quantized_weight *weight, const struct tare_tensor *real);
 

@@ -1,6 +1,7 @@
 /* Inserting and updating BatchFunction ops. */
 #include "tpu/batching.h"
 #include "graph/clone.h"
+#include "graph/graphs.h"
 #include "tpu/batching_internal.h"
 
 #include <string.h>
@@ -66,7 +67,7 @@ static tare_status called_through(const struct tare_graph **out, const struct ba
                                   const struct tare_graph *expected) {
     *out = NULL;
     for (size_t f = 0; f <= b->model->n_functions && !*out; f++) {
-        const struct tare_graph *graph = f ? b->model->functions[f - 1] : b->model->main;
+        const struct tare_graph *graph = tare_model_graph(b->model, f);
         for (size_t i = 0; i < graph->n_nodes && !*out; i++) {
             const struct tare_node *node = graph->nodes[i];
             const struct tare_graph *callee;

@@ -2,6 +2,7 @@
  * the others have as many rows as each other. */
 #include "graph/bindings.h"
 #include "graph/calls.h"
+#include "graph/graphs.h"
 #include "graph/op.h"
 #include "interpreter/inference/infer.h"
 #include "tpu/batching_internal.h"
@@ -121,7 +122,7 @@ static tare_status visit_callers(struct callers *c) {
     const struct tare_graph_model *model = c->function->model;
     c->others = is_public(c->function);
     for (size_t f = 0; f <= model->n_functions; f++) {
-        const struct tare_graph *graph = f ? model->functions[f - 1] : model->main;
+        const struct tare_graph *graph = tare_model_graph(model, f);
         for (size_t i = 0; i < graph->n_nodes; i++) {
             struct tare_call_site site;
             bool calls = false;

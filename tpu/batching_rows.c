@@ -4,6 +4,7 @@
  * selects from it mixes the rows of different requests. What is not known is not followed, and not reported. */
 #include "graph/bindings.h"
 #include "graph/calls.h"
+#include "graph/flags.h"
 #include "graph/op.h"
 #include "interpreter/inference/infer.h"
 #include "tpu/batching_internal.h"
@@ -28,14 +29,6 @@ struct frame {
     const struct tare_shape *args;
     int **axes, *arg_axes;
 };
-
-static bool has_flag(const struct tare_node *node, unsigned flags) {
-    return node->def && node->def->row && node->def->row->flags & flags;
-}
-
-static bool is_one_of(const struct tare_node *node, const char *const *ops) {
-    return tare_op_is_one_of(node->op, ops);
-}
 
 static const struct tare_shape *shape_of(const struct frame *f, struct tare_edge edge) {
     return tare_node_is_arg(edge.node) ? &f->args[edge.node->position] : &f->shapes[edge.node->position][edge.index];
@@ -179,10 +172,10 @@ static int after(const struct frame *f, const struct tare_node *node, int output
     const int axis = from ? axis_of(f, node->inputs[0]) : NONE, rank = from ? from->rank : 0;
     static const char *const products[] = { "MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", NULL };
     static const char *const lookups[] = { "Gather", "GatherV2", NULL };
-    if (to->rank < 0 || has_flag(node, TARE_OP_SHAPE_ONLY)) return NONE;
-    if (is_one_of(node, products)) return after_product(f, node);
-    if (is_one_of(node, lookups)) return after_gather(f, node);
-    if (has_flag(node, TARE_OP_ELEMENTWISE)) return after_elementwise(f, node, to->rank);
+    if (to->rank < 0 || tare_node_has_flag(node, TARE_OP_SHAPE_ONLY)) return NONE;
+    if (tare_op_is_one_of(node->op, products)) return after_product(f, node);
+    if (tare_op_is_one_of(node->op, lookups)) return after_gather(f, node);
+    if (tare_node_has_flag(node, TARE_OP_ELEMENTWISE)) return after_elementwise(f, node, to->rank);
     if (axis == NONE) return NONE;
     for (size_t i = 0; i < sizeof along / sizeof *along; i++) {
         if (strcmp(node->op, along[i].op) != 0 || !runs_along(node, along[i].input, rank, axis)) continue;
@@ -194,9 +187,9 @@ static int after(const struct frame *f, const struct tare_node *node, int output
         return NONE;
     }
     if (tare_node_is(node, "Transpose")) return after_transpose(node, axis);
-    if (is_one_of(node, (const char *const[]){ "Reshape", "ExpandDims", "Squeeze", NULL }))
+    if (tare_op_is_one_of(node->op, (const char *const[]){ "Reshape", "ExpandDims", "Squeeze", NULL }))
         return after_reshape(from, to, axis);
-    if (has_flag(node, TARE_OP_REDUCE) && strstr(node->op, "Segment") == NULL)
+    if (tare_node_has_flag(node, TARE_OP_REDUCE) && strstr(node->op, "Segment") == NULL)
         return after_reduction(f, node, axis, rank);
     return axis < to->rank && to->dims[axis] == from->dims[axis] ? axis : NONE;
 }

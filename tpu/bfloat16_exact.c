@@ -2,13 +2,10 @@
  * fewer, scaling, offset and activation after an integer product. Wider integers are handled in
  * tpu/exact/values.c. */
 #include "tpu/bfloat16_internal.h"
+#include "graph/flags.h"
 #include "tpu/exact/range_values.h"
 
 #include <string.h>
-
-static bool has_flag(const struct tare_node *node, unsigned flags) {
-    return node->def && node->def->row && node->def->row->flags & flags;
-}
 
 static bool has_role(const struct tare_node *node, enum tare_quant_role role) {
     return node->def && node->def->row && node->def->row->quant == role;
@@ -38,7 +35,7 @@ static bool ends_scale(const struct tare_node *node) {
 /* Arithmetic of a quantization. It includes a computed scale (from the minimum and maximum of a tensor), but not the
  * tensor itself. */
 static bool is_before_integer(const struct tare_node *node) {
-    return has_flag(node, TARE_OP_ARITHMETIC | TARE_OP_MOVE | TARE_OP_CREATE) || ends_scale(node) ||
+    return tare_node_has_flag(node, TARE_OP_ARITHMETIC | TARE_OP_MOVE | TARE_OP_CREATE) || ends_scale(node) ||
            tare_node_is(node, "Cast");
 }
 
@@ -66,7 +63,7 @@ static tare_status mark_before(struct marker *marker, struct tare_node *cast) {
 /* ---- after an integer ---- */
 
 static bool passes_integers(const struct tare_node *node) {
-    return has_flag(node, TARE_OP_ARITHMETIC | TARE_OP_MOVE) || has_role(node, TARE_QUANT_BIAS) ||
+    return tare_node_has_flag(node, TARE_OP_ARITHMETIC | TARE_OP_MOVE) || has_role(node, TARE_QUANT_BIAS) ||
            has_role(node, TARE_QUANT_PASS_THROUGH) || tare_node_is(node, "Cast");
 }
 
@@ -78,7 +75,7 @@ static bool is_quantized(struct tare_edge edge) {
         if (dtype == TARE_DT_INT8 || dtype == TARE_DT_INT4 || dtype == TARE_DT_UINT4 || dtype == TARE_DT_QINT8)
             return true;
         if (dtype != TARE_DT_INT32) return false;
-        if (has_flag(edge.node, TARE_OP_PRODUCT)) return true;
+        if (tare_node_has_flag(edge.node, TARE_OP_PRODUCT)) return true;
         if (!passes_integers(edge.node) || !edge.node->n_inputs) return false;
         edge = edge.node->inputs[0];
     }
@@ -93,7 +90,7 @@ static bool dequantizes(const struct tare_node *node) {
 /* Node `user` continues the arithmetic on `from`, and its other operands are constant or exact themselves (a scale). */
 static bool continues(const struct marker *marker, const struct tare_node *user, const struct tare_node *from) {
     bool uses = false;
-    if (!has_flag(user, TARE_OP_ARITHMETIC) && !has_role(user, TARE_QUANT_BIAS) &&
+    if (!tare_node_has_flag(user, TARE_OP_ARITHMETIC) && !has_role(user, TARE_QUANT_BIAS) &&
         !has_role(user, TARE_QUANT_ACTIVATION))
         return false;
     for (size_t i = 0; i < user->n_inputs; i++) {

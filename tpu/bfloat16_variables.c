@@ -7,6 +7,7 @@
 #include "graph/calls.h"
 #include "graph/object_index.h"
 #include "base/tensor/spill.h"
+#include "graph/graphs.h"
 #include "tpu/bfloat16_internal.h"
 
 #include <string.h>
@@ -257,7 +258,7 @@ static tare_status sort(struct sorter *s, const struct tare_bf16_job *jobs, size
     TARE_TRY(tare_model_reachable_functions(&live, s->arena, model, true));
     TARE_TRY(tare_model_served_nodes(&served, s->arena, model));
     for (size_t f = 0; f <= model->n_functions; f++) {
-        const struct tare_graph *graph = f ? model->functions[f - 1] : model->main;
+        const struct tare_graph *graph = tare_model_graph(model, f);
         const bool converted = tare_map_get_n(&s->jobs, (const char *)&graph, sizeof graph);
         if (f && !live[f - 1] && !converted) continue;
         TARE_TRY(sort_graph(s, graph, f ? NULL : served, converted));

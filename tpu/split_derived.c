@@ -1,12 +1,12 @@
 /* What constants, shapes and weights alone determine, at a cut. */
 #include "tpu/split_derived.h"
+#include "graph/flags.h"
 #include "graph/op.h"
 
 #include <string.h>
 
 static bool is_derived(const bool *derived, const struct tare_node *node) {
-    if (tare_node_is(node, "Const") || (node->def && node->def->row && node->def->row->flags & TARE_OP_SHAPE_ONLY))
-        return true;
+    if (tare_node_is(node, "Const") || tare_node_has_flag(node, TARE_OP_SHAPE_ONLY)) return true;
     if (tare_node_is(node, "ReadVariableOp")) return tare_node_is_arg(node->inputs[0].node);
     if (!node->def || node->def->is_stateful || !node->n_inputs || !node->def->row) return false;
     if (node->def->row->flags & TARE_OP_CONTROL) return false;

@@ -359,16 +359,6 @@ static tare_status add_conv(struct tare_node **out, struct job *job, const struc
     return tare_node_resolve(node);
 }
 
-/* Moves the control edges of the old node's users to the new node. */
-static void hand_on_controls(struct tare_node *from, struct tare_node *to) {
-    struct tare_graph *graph = from->graph;
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        for (size_t k = 0; k < graph->nodes[i]->n_controls; k++)
-            if (graph->nodes[i]->controls[k] == from) graph->nodes[i]->controls[k] = to;
-    for (size_t i = 0; i < graph->n_control_returns; i++)
-        if (graph->control_returns[i].node == from) graph->control_returns[i].node = to;
-}
-
 static tare_status lower(struct job *job) {
     static const int64_t ones[] = { 1, 1, 1 };
     struct tare_node *conv;
@@ -384,7 +374,7 @@ static tare_status lower(struct job *job) {
     TARE_TRY(job->emit.status);
     TARE_TRY(add_conv(&conv, job, inputs));
     tare_graph_replace_uses(job->node->graph, (struct tare_edge){ job->node, 0 }, (struct tare_edge){ conv, 0 }, NULL);
-    hand_on_controls(job->node, conv);
+    tare_graph_replace_controls(job->node, conv);
     tare_node_remove(job->node);
     return TARE_OK;
 }

@@ -80,6 +80,10 @@ tare_status tare_composing_node(struct tare_node **out, struct tare_composing *c
 /* The same for a node without further attributes; returns its output 0. */
 tare_status tare_composing_op(struct tare_edge *out, struct tare_composing *c, const char *op, const char *name,
                               size_t n, const struct tare_edge *inputs);
+static inline tare_status tare_composing_binary(struct tare_edge *out, struct tare_composing *c, const char *op,
+                                                struct tare_edge a, struct tare_edge b) {
+    return tare_composing_op(out, c, op, op, 2, (struct tare_edge[]){ a, b });
+}
 tare_status tare_composing_ints(struct tare_edge *out, struct tare_composing *c, const char *name, size_t n,
                                 const int32_t *values);
 tare_status tare_composing_int(struct tare_edge *out, struct tare_composing *c, const char *name, int32_t value);

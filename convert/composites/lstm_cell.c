@@ -57,11 +57,6 @@ tare_status tare_composite_check_lstm_cell(struct tare_composing *c) {
 
 /* ---- building ---- */
 
-static tare_status binary(struct tare_edge *out, struct tare_composing *c, const char *op, struct tare_edge a,
-                          struct tare_edge b) {
-    return tare_composing_op(out, c, op, op, 2, (struct tare_edge[]){ a, b });
-}
-
 static tare_status gate(struct tare_edge *out, struct tare_composing *c, const char *op, const struct tare_node *gates,
                         int64_t block) {
     const struct tare_edge part = { (struct tare_node *)(uintptr_t)gates, (int)block };
@@ -76,8 +71,8 @@ static tare_status build_gates(struct tare_node **out, struct tare_composing *c)
     TARE_TRY(tare_composing_ints(&slice[1], c, "begin", 2, zeros));
     TARE_TRY(tare_composing_ints(&slice[2], c, "size", 2, size));
     TARE_TRY(tare_composing_op(&z, c, "Slice", "weight_of_inputs", 3, slice));
-    TARE_TRY(binary(&z, c, "MatMul", tare_composing_arg(c, INPUTS), z));
-    TARE_TRY(binary(&z, c, "BiasAdd", z, tare_composing_arg(c, BIAS)));
+    TARE_TRY(tare_composing_binary(&z, c, "MatMul", tare_composing_arg(c, INPUTS), z));
+    TARE_TRY(tare_composing_binary(&z, c, "BiasAdd", z, tare_composing_arg(c, BIAS)));
     TARE_TRY(tare_composing_int(&axis, c, "split_dim", 1));
     TARE_TRY(tare_composing_node(out, c, "Split", "gates", 2, (struct tare_edge[]){ axis, z }));
     TARE_TRY(tare_node_set_type(*out, "T", TARE_DT_FLOAT));
@@ -90,7 +85,7 @@ static tare_status build_input_gate(struct tare_edge *out, struct tare_composing
     TARE_TRY(gate(out, c, "Sigmoid", gates, 1)); /* i, or f where they are coupled */
     if (!is_coupled(c)) return TARE_OK;
     TARE_TRY(tare_composing_float(&one, c, "one", 1));
-    return binary(out, c, "Sub", one, *out);
+    return tare_composing_binary(out, c, "Sub", one, *out);
 }
 
 tare_status tare_composite_build_lstm_cell(struct tare_composing *c) {
@@ -99,10 +94,10 @@ tare_status tare_composite_build_lstm_cell(struct tare_composing *c) {
     TARE_TRY(build_gates(&gates, c));
     TARE_TRY(gate(&candidate, c, "Tanh", gates, 0));
     TARE_TRY(build_input_gate(&take, c, gates));
-    TARE_TRY(binary(&cell, c, "Mul", take, candidate));
+    TARE_TRY(tare_composing_binary(&cell, c, "Mul", take, candidate));
     TARE_TRY(gate(&output, c, "Sigmoid", gates, count_gates(c) - 1));
     TARE_TRY(tare_composing_op(&cell, c, "Tanh", "Tanh", 1, &cell));
-    TARE_TRY(binary(&c->results[0], c, "Mul", output, cell));
+    TARE_TRY(tare_composing_binary(&c->results[0], c, "Mul", output, cell));
     if (!has_projection(c)) return TARE_OK;
-    return binary(&c->results[0], c, "MatMul", c->results[0], tare_composing_arg(c, PROJECTION));
+    return tare_composing_binary(&c->results[0], c, "MatMul", c->results[0], tare_composing_arg(c, PROJECTION));
 }

@@ -80,11 +80,6 @@ tare_status tare_composite_check_gru(struct tare_composing *c) {
 
 /* ---- building ---- */
 
-static tare_status binary(struct tare_edge *out, struct tare_composing *c, const char *op, struct tare_edge a,
-                          struct tare_edge b) {
-    return tare_composing_op(out, c, op, op, 2, (struct tare_edge[]){ a, b });
-}
-
 static tare_status unary(struct tare_edge *out, struct tare_composing *c, const char *op, struct tare_edge a) {
     return tare_composing_op(out, c, op, op, 1, &a);
 }
@@ -187,19 +182,19 @@ static tare_status lstm_step(struct tare_composing *c, const struct tare_edge *w
                              struct tare_edge *states) {
     struct tare_edge z, keep, take, forget, input, output;
     struct tare_node *gates;
-    TARE_TRY(binary(&z, c, "MatMul", states[0], weights[0]));
-    TARE_TRY(binary(&z, c, "AddV2", x, z));
-    TARE_TRY(binary(&z, c, "BiasAdd", z, weights[1]));
+    TARE_TRY(tare_composing_binary(&z, c, "MatMul", states[0], weights[0]));
+    TARE_TRY(tare_composing_binary(&z, c, "AddV2", x, z));
+    TARE_TRY(tare_composing_binary(&z, c, "BiasAdd", z, weights[1]));
     TARE_TRY(split(&gates, c, z, 4));
     TARE_TRY(unary(&input, c, "Sigmoid", part(gates, 0)));
     TARE_TRY(unary(&forget, c, "Sigmoid", part(gates, 1)));
-    TARE_TRY(binary(&keep, c, "Mul", forget, states[1]));
+    TARE_TRY(tare_composing_binary(&keep, c, "Mul", forget, states[1]));
     TARE_TRY(unary(&take, c, "Tanh", part(gates, 2)));
-    TARE_TRY(binary(&take, c, "Mul", input, take));
-    TARE_TRY(binary(&states[1], c, "AddV2", keep, take));
+    TARE_TRY(tare_composing_binary(&take, c, "Mul", input, take));
+    TARE_TRY(tare_composing_binary(&states[1], c, "AddV2", keep, take));
     TARE_TRY(unary(&output, c, "Sigmoid", part(gates, 3)));
     TARE_TRY(unary(&take, c, "Tanh", states[1]));
-    return binary(&states[0], c, "Mul", output, take);
+    return tare_composing_binary(&states[0], c, "Mul", output, take);
 }
 
 tare_status tare_composite_build_lstm(struct tare_composing *c) {
@@ -223,22 +218,22 @@ static tare_status gru_step(struct tare_composing *c, const struct tare_edge *we
                             struct tare_edge *states) {
     struct tare_edge inner, update, reset, candidate, keep, take;
     struct tare_node *from_x, *from_h;
-    TARE_TRY(binary(&x, c, "BiasAdd", x, weights[1]));
+    TARE_TRY(tare_composing_binary(&x, c, "BiasAdd", x, weights[1]));
     TARE_TRY(split(&from_x, c, x, 3));
-    TARE_TRY(binary(&inner, c, "MatMul", states[0], weights[0]));
-    TARE_TRY(binary(&inner, c, "BiasAdd", inner, weights[2]));
+    TARE_TRY(tare_composing_binary(&inner, c, "MatMul", states[0], weights[0]));
+    TARE_TRY(tare_composing_binary(&inner, c, "BiasAdd", inner, weights[2]));
     TARE_TRY(split(&from_h, c, inner, 3));
-    TARE_TRY(binary(&update, c, "AddV2", part(from_x, 0), part(from_h, 0)));
+    TARE_TRY(tare_composing_binary(&update, c, "AddV2", part(from_x, 0), part(from_h, 0)));
     TARE_TRY(unary(&update, c, "Sigmoid", update));
-    TARE_TRY(binary(&reset, c, "AddV2", part(from_x, 1), part(from_h, 1)));
+    TARE_TRY(tare_composing_binary(&reset, c, "AddV2", part(from_x, 1), part(from_h, 1)));
     TARE_TRY(unary(&reset, c, "Sigmoid", reset));
-    TARE_TRY(binary(&candidate, c, "Mul", reset, part(from_h, 2)));
-    TARE_TRY(binary(&candidate, c, "AddV2", part(from_x, 2), candidate));
+    TARE_TRY(tare_composing_binary(&candidate, c, "Mul", reset, part(from_h, 2)));
+    TARE_TRY(tare_composing_binary(&candidate, c, "AddV2", part(from_x, 2), candidate));
     TARE_TRY(unary(&candidate, c, "Tanh", candidate));
-    TARE_TRY(binary(&keep, c, "Mul", update, states[0]));
-    TARE_TRY(binary(&take, c, "Sub", weights[3], update));
-    TARE_TRY(binary(&take, c, "Mul", take, candidate));
-    return binary(&states[0], c, "AddV2", keep, take);
+    TARE_TRY(tare_composing_binary(&keep, c, "Mul", update, states[0]));
+    TARE_TRY(tare_composing_binary(&take, c, "Sub", weights[3], update));
+    TARE_TRY(tare_composing_binary(&take, c, "Mul", take, candidate));
+    return tare_composing_binary(&states[0], c, "AddV2", keep, take);
 }
 
 tare_status tare_composite_build_gru(struct tare_composing *c) {

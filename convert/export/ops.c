@@ -3,6 +3,7 @@
 #include "convert/export/export.h"
 #include "interpreter/ops/builtin.h"
 #include "graph/attr_text.h"
+#include "graph/graphs.h"
 #include "graph/op.h"
 
 #include <string.h>
@@ -111,9 +112,8 @@ static tare_status look_through(struct found *found, const struct tare_graph *gr
 static tare_status look(struct found *found, const struct tare_graph_model *model) {
     for (size_t i = 0; found->origin && i < found->origin->n_op; i++)
         if (!tare_map_set(&found->known, found->origin->op[i]->name, found->origin->op[i])) return TARE_NO_MEMORY;
-    TARE_TRY(look_through(found, model->main));
-    for (size_t f = 0; f < model->n_functions; f++)
-        TARE_TRY(look_through(found, model->functions[f]));
+    for (size_t f = 0; f <= model->n_functions; f++)
+        TARE_TRY(look_through(found, tare_model_graph(model, f)));
     return TARE_OK;
 }
 

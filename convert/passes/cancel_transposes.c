@@ -8,6 +8,7 @@
  */
 #include "convert/pass.h"
 #include "base/alloc.h"
+#include "graph/graphs.h"
 #include "interpreter/kernels/permute.h"
 #include "graph/op.h"
 
@@ -429,9 +430,8 @@ static tare_status run_graph(struct tare_graph *graph, size_t *changes) {
 }
 
 static tare_status run(struct tare_graph_model *model, size_t *changes) {
-    TARE_TRY(run_graph(model->main, changes));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(run_graph(model->functions[i], changes));
+    for (size_t i = 0; i <= model->n_functions; i++)
+        TARE_TRY(run_graph(tare_model_graph(model, i), changes));
     return TARE_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "convert/passes/choose_inside.h"
 #include "base/alloc.h"
 #include "convert/passes/copies.h"
+#include "graph/graphs.h"
 #include "interpreter/inference/model_shapes.h"
 #include "quant/layer.h"
 #include "quant/selection/selection.h"
@@ -112,7 +113,7 @@ tare_status tare_count_callers(size_t *callers, const struct tare_graph *functio
     struct tare_arena arena = { 0 };
     tare_status status = TARE_OK;
     for (size_t g = 0; g <= model->n_functions; g++) {
-        const struct tare_graph *graph = g ? model->functions[g - 1] : model->main;
+        const struct tare_graph *graph = tare_model_graph(model, g);
         for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++) {
             struct tare_call_site site = { .n_callees = 0 };
             if (!graph->nodes[i]->dead) status = tare_call_site(&site, &arena, graph->nodes[i]);
@@ -272,7 +273,7 @@ static tare_status find_at(struct search *search, struct tare_node *node) {
 
 static tare_status find_all(struct search *search) {
     for (size_t g = 0; g <= search->model->n_functions; g++) {
-        const struct tare_graph *graph = g ? search->model->functions[g - 1] : search->model->main;
+        const struct tare_graph *graph = tare_model_graph(search->model, g);
         for (size_t i = 0; i < graph->n_nodes; i++)
             if (!graph->nodes[i]->dead) TARE_TRY(find_at(search, graph->nodes[i]));
     }

@@ -6,6 +6,7 @@
  * computed in double and rounded to float once (rule fold-in-double in docs/numerics.md). */
 #include "convert/pass.h"
 #include "base/alloc.h"
+#include "graph/graphs.h"
 #include "graph/op.h"
 
 #include <math.h>
@@ -285,9 +286,8 @@ static tare_status fold_graph(struct tare_graph *graph, size_t *changes) {
 }
 
 static tare_status run(struct tare_graph_model *model, size_t *changes) {
-    TARE_TRY(fold_graph(model->main, changes));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(fold_graph(model->functions[i], changes));
+    for (size_t i = 0; i <= model->n_functions; i++)
+        TARE_TRY(fold_graph(tare_model_graph(model, i), changes));
     return TARE_OK;
 }
 

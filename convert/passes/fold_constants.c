@@ -3,11 +3,13 @@
  * are larger than their inputs are not folded: a Fill should not increase the size of the file. Nor should several
  * nodes that compute the same from one constant: large results with the same bits are one constant. */
 #include "convert/pass.h"
+#include "quant/layers/widened_weight.h"
 #include "base/alloc.h"
 #include "base/control.h"
 #include "base/map.h"
 #include "base/tensor/float8.h"
 #include "calib/hash.h"
+#include "graph/graphs.h"
 #include "interpreter/inference/evaluate.h"
 #include "interpreter/ops/xla/combiner.h"
 
@@ -113,10 +115,6 @@ done:
     return status;
 }
 
-bool tare_widens_float8(const struct tare_node *node) {
-    return tare_node_is(node, "Cast") && tare_float8_format(tare_edge_dtype(node->inputs[0]));
-}
-
 /* A call by which a float8 weight would be converted stays. */
 static tare_status converts_float8(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     bool *found = arg;
@@ -206,9 +204,8 @@ static tare_status fold_graph(struct tare_graph *graph, size_t *changes) {
 }
 
 static tare_status run(struct tare_graph_model *model, size_t *changes) {
-    TARE_TRY(fold_graph(model->main, changes));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(fold_graph(model->functions[i], changes));
+    for (size_t i = 0; i <= model->n_functions; i++)
+        TARE_TRY(fold_graph(tare_model_graph(model, i), changes));
     return TARE_OK;
 }
 

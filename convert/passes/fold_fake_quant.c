@@ -7,6 +7,7 @@
 #include "base/tensor/spill.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
+#include "graph/graphs.h"
 #include "interpreter/inference/evaluate.h"
 
 #include <string.h>
@@ -173,14 +174,12 @@ static void set_values(struct folding *f) {
 
 static tare_status fold(struct folding *f, size_t *changes) {
     struct tare_graph_model *model = f->model;
-    TARE_TRY(note_graph(f, model->main));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(note_graph(f, model->functions[i]));
+    for (size_t i = 0; i <= model->n_functions; i++)
+        TARE_TRY(note_graph(f, tare_model_graph(model, i)));
     for (size_t v = 0; v < model->n_variables; v++)
         if (f->roundings[v].excluded) tare_tensor_reset(&f->roundings[v].value);
-    bypass_graph(f, model->main, changes);
-    for (size_t i = 0; i < model->n_functions; i++)
-        bypass_graph(f, model->functions[i], changes);
+    for (size_t i = 0; i <= model->n_functions; i++)
+        bypass_graph(f, tare_model_graph(model, i), changes);
     set_values(f);
     return TARE_OK;
 }

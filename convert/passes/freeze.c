@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
+#include "graph/graphs.h"
 #include "graph/op.h"
 
 #include <string.h>
@@ -94,9 +95,8 @@ static tare_status note_writes(const struct tare_bindings *bindings, const struc
 static tare_status note_all_writes(const struct tare_bindings *bindings, struct variable_state *states,
                                    const struct tare_graph_model *model) {
     struct writes writes = { .states = states };
-    TARE_TRY(note_writes(bindings, model->main, &writes, model));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(note_writes(bindings, model->functions[i], &writes, model));
+    for (size_t i = 0; i <= model->n_functions; i++)
+        TARE_TRY(note_writes(bindings, tare_model_graph(model, i), &writes, model));
     for (size_t v = 0; v < model->n_variables && writes.any_of_several; v++)
         states[v].is_written |= tare_bindings_is_mixed(bindings, &model->variables[v]);
     return TARE_OK;
@@ -270,9 +270,8 @@ static tare_status run(struct tare_graph_model *model, size_t *changes) {
     TARE_CHECK(tare_bindings_new(&bindings, model));
     TARE_CHECK(note_all_writes(bindings, states, model));
     mark_large(model, states);
-    TARE_CHECK(freeze_graph(bindings, model->main, states, changes));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_CHECK(freeze_graph(bindings, model->functions[i], states, changes));
+    for (size_t i = 0; i <= model->n_functions; i++)
+        TARE_CHECK(freeze_graph(bindings, tare_model_graph(model, i), states, changes));
     TARE_CHECK(freeze_references(model, states, changes));
     TARE_CHECK(tare_model_remove_unused_args(&removed, model));
     mark_frozen(model, states);

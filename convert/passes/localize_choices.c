@@ -18,15 +18,12 @@
 #include "convert/passes/tabulate_choices.h"
 #include "graph/calls.h"
 #include "graph/emit.h"
+#include "graph/graphs.h"
 #include "graph/inline.h"
 
 #include <string.h>
 
 enum { DEEPEST = 16 };
-
-static struct tare_graph *graph_at(const struct tare_graph_model *model, size_t i) {
-    return i ? model->functions[i - 1] : model->main;
-}
 
 /* ---- calls with chosen weights ---- */
 
@@ -261,12 +258,12 @@ static tare_status enter_loops(struct tare_graph *graph, size_t *changes) {
 
 static tare_status run_once(struct tare_arena *arena, struct tare_graph_model *model, size_t *changes) {
     for (size_t g = 0; g <= model->n_functions; g++)
-        TARE_TRY(tare_split_blocks(graph_at(model, g), changes));
+        TARE_TRY(tare_split_blocks(tare_model_graph(model, g), changes));
     for (size_t g = 0; g <= model->n_functions; g++)
-        TARE_TRY(inline_calls(arena, graph_at(model, g), true, changes));
+        TARE_TRY(inline_calls(arena, tare_model_graph(model, g), true, changes));
     TARE_TRY(tare_tabulate_choices(model, changes));
     for (size_t g = 0; g <= model->n_functions; g++)
-        TARE_TRY(enter_loops(graph_at(model, g), changes));
+        TARE_TRY(enter_loops(tare_model_graph(model, g), changes));
     return tare_choose_inside(model, changes);
 }
 
@@ -279,7 +276,7 @@ static tare_status run(struct tare_graph_model *model, size_t *changes) {
         tare_status status = TARE_OK;
         found = 0;
         for (size_t g = 0; g <= model->n_functions && status == TARE_OK; g++)
-            status = inline_calls(&arena, graph_at(model, g), false, &found);
+            status = inline_calls(&arena, tare_model_graph(model, g), false, &found);
         if (status == TARE_OK) status = tare_pass_localize_constants.run(model, &localized);
         if (status == TARE_OK) status = run_once(&arena, model, &found);
         tare_arena_free(&arena);

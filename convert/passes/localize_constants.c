@@ -10,6 +10,7 @@
 #include "convert/passes/copies.h"
 #include "graph/calls.h"
 #include "graph/clone.h"
+#include "graph/graphs.h"
 #include "graph/op.h"
 
 #include <string.h>
@@ -30,10 +31,6 @@ struct localize {
 
 static struct value *value_of(const struct tare_node *arg) {
     return (struct value *)(uintptr_t)arg->edit;
-}
-
-static struct tare_graph *graph_at(const struct tare_graph_model *model, size_t i) {
-    return i ? model->functions[i - 1] : model->main;
 }
 
 /* Strings are not moved: a loader replaces the paths of asset files. */
@@ -133,7 +130,7 @@ static tare_status settle(struct localize *l) {
     while (changed) {
         changed = false;
         for (size_t g = 0; g <= l->model->n_functions; g++) {
-            const struct tare_graph *graph = graph_at(l->model, g);
+            const struct tare_graph *graph = tare_model_graph(l->model, g);
             for (size_t i = 0; i < graph->n_nodes; i++)
                 if (!graph->nodes[i]->dead) TARE_TRY(pass_site(graph->nodes[i], &changed));
         }
@@ -212,7 +209,7 @@ static bool shares_callee(const struct tare_node *node) {
 static tare_status copy_for_callers(struct localize *l, size_t *copies) {
     const size_t n_functions = l->model->n_functions;
     for (size_t g = 0; g <= n_functions; g++) {
-        const struct tare_graph *graph = graph_at(l->model, g);
+        const struct tare_graph *graph = tare_model_graph(l->model, g);
         for (size_t i = 0; i < graph->n_nodes && *copies < TARE_MOST_COPIES; i++) {
             if (graph->nodes[i]->dead || !shares_callee(graph->nodes[i])) continue;
             TARE_TRY(tare_call_copy_function(graph->nodes[i]));

@@ -12,6 +12,7 @@
 #include "graph/calls.h"
 #include "graph/clone.h"
 #include "graph/graph_table.h"
+#include "graph/graphs.h"
 #include "interpreter/ops/builtin.h"
 
 #include <string.h>
@@ -31,10 +32,6 @@ struct round {
     size_t *copies;
     bool changed;
 };
-
-static struct tare_graph *graph_at(const struct tare_graph_model *model, size_t i) {
-    return i ? model->functions[i - 1] : model->main;
-}
 
 /* ---- call sites ---- */
 
@@ -80,7 +77,7 @@ static tare_status begin_round(struct round *round) {
     TARE_TRY(tare_bindings_new(&round->bindings, round->model));
     TARE_TRY(note_interface(round));
     for (size_t g = 0; g <= round->model->n_functions; g++) {
-        const struct tare_graph *graph = graph_at(round->model, g);
+        const struct tare_graph *graph = tare_model_graph(round->model, g);
         for (size_t i = 0; i < graph->n_nodes; i++)
             TARE_TRY(note_calls(round, graph->nodes[i]));
     }
@@ -239,7 +236,7 @@ static tare_status push_all(struct round *round) {
         if (is_plain) TARE_TRY(push_plain(round, function, callee));
     }
     for (size_t g = 0; g <= round->model->n_functions; g++) {
-        const struct tare_graph *graph = graph_at(round->model, g);
+        const struct tare_graph *graph = tare_model_graph(round->model, g);
         for (size_t i = 0; i < graph->n_nodes; i++) {
             struct tare_call_site site;
             if (graph->nodes[i]->dead) continue;
@@ -269,7 +266,7 @@ static bool shares_callee(struct round *round, const struct tare_node *node) {
 static tare_status copy_for_callers(struct round *round) {
     const size_t n_functions = round->model->n_functions;
     for (size_t g = 0; g <= n_functions; g++) {
-        const struct tare_graph *graph = graph_at(round->model, g);
+        const struct tare_graph *graph = tare_model_graph(round->model, g);
         for (size_t i = 0; i < graph->n_nodes && *round->copies < TARE_MOST_COPIES; i++) {
             if (graph->nodes[i]->dead || !shares_callee(round, graph->nodes[i])) continue;
             TARE_TRY(tare_call_copy_function(graph->nodes[i]));

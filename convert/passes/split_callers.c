@@ -9,6 +9,7 @@
 #include "convert/passes/copies.h"
 #include "graph/bindings.h"
 #include "graph/clone.h"
+#include "graph/graphs.h"
 
 static bool is_weight(const struct tare_variable *variable) {
     return variable && tare_is_worth_copying(&variable->value);
@@ -41,9 +42,8 @@ static tare_status run_round(struct tare_graph_model *model, size_t *copies) {
     struct tare_bindings *bindings;
     tare_status status = tare_bindings_new(&bindings, model);
     TARE_CHECK(status);
-    TARE_CHECK(copy_callees(model->main, bindings, copies));
-    for (size_t f = 0; f < n_functions; f++)
-        TARE_CHECK(copy_callees(model->functions[f], bindings, copies));
+    for (size_t f = 0; f <= n_functions; f++)
+        TARE_CHECK(copy_callees(tare_model_graph(model, f), bindings, copies));
 done:
     tare_bindings_free(bindings);
     return status;

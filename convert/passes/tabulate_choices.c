@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/control.h"
 #include "convert/pass.h"
+#include "quant/layers/widened_weight.h"
 #include "graph/calls.h"
 #include "graph/emit.h"
 #include "interpreter/inference/evaluate.h"

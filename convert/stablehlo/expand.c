@@ -92,15 +92,6 @@ static tare_status set_call(struct tare_node *call, const struct tare_graph *fun
     return tare_node_resolve(call);
 }
 
-static void replace_controls(struct tare_node *from, struct tare_node *to) {
-    struct tare_graph *graph = from->graph;
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        for (size_t c = 0; c < graph->nodes[i]->n_controls; c++)
-            if (graph->nodes[i]->controls[c] == from) graph->nodes[i]->controls[c] = to;
-    for (size_t i = 0; i < graph->n_control_returns; i++)
-        if (graph->control_returns[i].node == from) graph->control_returns[i].node = to;
-}
-
 static struct tare_edge token(struct tare_graph *graph) {
     const struct tare_shape scalar = tare_shape_scalar();
     struct tare_tensor value;
@@ -146,7 +137,7 @@ static tare_status replace(struct tare_node *node, const struct binding *b) {
         if (!is_token(b->function->returns[i].name))
             tare_graph_replace_uses(graph, (struct tare_edge){ node, next++ }, (struct tare_edge){ call, (int)i },
                                     NULL);
-    replace_controls(node, call);
+    tare_graph_replace_controls(node, call);
     tare_node_remove(node);
     return TARE_OK;
 }

@@ -6,6 +6,7 @@
 #include "convert/import/edges.h"
 #include "convert/import/import.h"
 #include "convert/validation/internal.h"
+#include "graph/graphs.h"
 #include "tpu/compatibility.h"
 
 #include <stdio.h>
@@ -100,7 +101,7 @@ static void check_restore(struct tare_file_validator *v, const struct tare_node 
 
 static void check_restores(struct tare_file_validator *v) {
     for (size_t f = 0; f <= v->model->n_functions; f++) {
-        const struct tare_graph *graph = f ? v->model->functions[f - 1] : v->model->main;
+        const struct tare_graph *graph = tare_model_graph(v->model, f);
         for (size_t i = 0; i < graph->n_nodes; i++)
             if (strcmp(graph->nodes[i]->op, "RestoreV2") == 0) check_restore(v, graph->nodes[i]);
     }

@@ -1,6 +1,7 @@
 /* Checks before a run: finds ops without a kernel and ops that change state. */
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "graph/flags.h"
 #include "interpreter/execution/plan.h"
 #include "interpreter/signature_target.h"
 
@@ -165,7 +166,7 @@ tare_status tare_session_missing_ops(size_t *count, const struct tare_graph_mode
 static bool writes_state(const struct tare_graph_model *model, const struct tare_node *node, const char **why) {
     (void)model;
     (void)why;
-    return node->def && node->def->row && (node->def->row->flags & TARE_OP_WRITES);
+    return tare_node_has_flag(node, TARE_OP_WRITES);
 }
 
 tare_status tare_session_state_ops(bool *stateful, const struct tare_graph_model *model,

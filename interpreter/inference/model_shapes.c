@@ -4,6 +4,7 @@
 #include "graph/bindings.h"
 #include "graph/calls.h"
 #include "graph/graph_table.h"
+#include "graph/graphs.h"
 #include "interpreter/inference/infer.h"
 
 struct graph_shapes {
@@ -157,9 +158,8 @@ static tare_status build(struct tare_model_shapes *shapes, const struct tare_gra
     shapes->graphs = TARE_NEW_ARRAY(&shapes->arena, struct graph_shapes, model->n_functions + 1);
     shapes->ready = TARE_NEW_ARRAY(&shapes->arena, struct graph_shapes *, model->n_functions + 1);
     if (!shapes->graphs || !shapes->ready) return TARE_NO_MEMORY;
-    TARE_TRY(add_graph(shapes, model->main));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(add_graph(shapes, model->functions[i]));
+    for (size_t i = 0; i <= model->n_functions; i++)
+        TARE_TRY(add_graph(shapes, tare_model_graph(model, i)));
     for (size_t i = 0; i < shapes->count; i++)
         TARE_TRY(each_site(shapes, shapes->graphs[i].graph, count_callers));
     for (size_t i = 0; i < shapes->count; i++)

@@ -3,6 +3,7 @@
 #include "base/control.h"
 #include "graph/definitions/attr_check.h"
 #include "graph/definitions/opdef.h"
+#include "graph/graphs.h"
 #include "interpreter/validation/validate_internal.h"
 
 #include <string.h>
@@ -239,9 +240,8 @@ tare_status tare_model_validate(struct tare_faults *faults, const struct tare_gr
                                 const struct tare_validate_options *options) {
     const struct tare_validate_options defaults = { 0 };
     struct tare_validator validator = { .faults = faults, .model = model, .options = options ? options : &defaults };
-    check_graph(&validator, model->main);
-    for (size_t i = 0; i < model->n_functions; i++)
-        check_graph(&validator, model->functions[i]);
+    for (size_t i = 0; i <= model->n_functions; i++)
+        check_graph(&validator, tare_model_graph(model, i));
     for (size_t s = 0; s < model->n_signatures; s++) {
         const struct tare_signature *signature = &model->signatures[s];
         for (size_t i = 0; i < signature->n_inputs; i++)

@@ -1,6 +1,7 @@
 /* Rules that span nodes: shape hints that loaders take as facts, and the dtypes with which variables are accessed. */
 #include "graph/bindings.h"
 #include "graph/calls.h"
+#include "graph/graphs.h"
 #include "graph/shared_names.h"
 #include "interpreter/validation/validate_internal.h"
 
@@ -63,9 +64,8 @@ void tare_validate_accesses(struct tare_validator *validator) {
         tare_error_clear();
         return;
     }
-    check_accesses(validator, bindings, model->main);
-    for (size_t i = 0; i < model->n_functions; i++)
-        check_accesses(validator, bindings, model->functions[i]);
+    for (size_t i = 0; i <= model->n_functions; i++)
+        check_accesses(validator, bindings, tare_model_graph(model, i));
     tare_bindings_free(bindings);
 }
 

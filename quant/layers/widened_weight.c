@@ -14,7 +14,7 @@ struct constants {
     int budget; /* of nodes */
 };
 
-static bool is_float8(const struct tare_node *node) {
+bool tare_widens_float8(const struct tare_node *node) {
     return tare_node_is(node, "Cast") && tare_float8_format(tare_edge_dtype(node->inputs[0]));
 }
 
@@ -27,7 +27,7 @@ static bool find_constants(struct constants *constants, struct tare_edge edge) {
     if (constants->budget-- <= 0 || !node->n_inputs || node->n_controls) return false;
     for (size_t i = 0; i < node->n_inputs; i++)
         if (!find_constants(constants, node->inputs[i])) return false;
-    constants->has_float8 |= is_float8(node);
+    constants->has_float8 |= tare_widens_float8(node);
     return tare_node_is_computable(node);
 }
 
@@ -47,7 +47,7 @@ static bool widens(int *budget, struct tare_edge edge) {
                                            "ExpandDims", "Squeeze", "BroadcastTo", "Identity", NULL };
     const struct tare_node *node = edge.node;
     if ((*budget)-- <= 0 || !tare_op_is_one_of(node->op, scaling)) return false;
-    if (is_float8(node)) return true;
+    if (tare_widens_float8(node)) return true;
     for (size_t i = 0; i < node->n_inputs; i++)
         if (widens(budget, node->inputs[i])) return true;
     return false;

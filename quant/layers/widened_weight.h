@@ -4,6 +4,8 @@
 
 #include "graph/graph.h"
 
+/* A conversion of float8. */
+bool tare_widens_float8(const struct tare_node *node);
 /* Sets *out (zeroed) to the values of an edge that constants alone determine, which folding leaves as they are: as
  * floats they would be four times as large. It stays zeroed where the edge is something else, or where even its
  * integers would be larger than the constants. */

@@ -75,11 +75,6 @@ static tare_status emit_static_codes(struct tare_edge *out, struct tare_quant_wo
     return TARE_OK;
 }
 
-/* static-factor: input scale times weight scale in float32. */
-static double factor_of(const struct tare_qparams *input, double weight_scale) {
-    return (double)((float)input->scale * (float)weight_scale);
-}
-
 /* By iteration, then by channel; NULL: no memory. */
 static double *find_factors(int64_t *count, struct tare_arena *arena, const struct tare_quant_layer *layer) {
     const struct tare_quantized_weight *q = &layer->quantized;
@@ -90,8 +85,8 @@ static double *find_factors(int64_t *count, struct tare_arena *arena, const stru
     *count = n * each;
     for (int64_t i = 0; factors && i < n * each; i++) {
         const struct tare_qparams *right = entries && !layer->weight ? &entries->right[i / each] : &layer->right_params;
-        factors[i] = factor_of(entries ? &entries->left[i / each] : &layer->left_params,
-                               layer->weight ? q->scales[each < all ? i : i % each] : right->scale);
+        factors[i] = tare_quant_factor(entries ? &entries->left[i / each] : &layer->left_params,
+                                       layer->weight ? q->scales[each < all ? i : i % each] : right->scale);
     }
     return factors;
 }

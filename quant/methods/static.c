@@ -41,7 +41,7 @@ static tare_status plan(const char **reason, const struct tare_quant_work *work,
 /* The products of the scales of input and weight: those of all channels, for each iteration if it has a range of its
  * own; one for each iteration if the weight has one scale. */
 struct factors {
-    double *exact, *rounded; /* rounded: see factor_of */
+    double *exact, *rounded; /* rounded: see tare_quant_factor */
     int64_t count, each;     /* in all, of one iteration */
 };
 
@@ -283,12 +283,6 @@ static tare_status emit_pair(struct tare_edge *out, struct tare_quant_work *work
 
 /* ---- outputs ---- */
 
-/* static-factor: input scale times weight scale (over the output's scale), each step in float32, as TensorFlow's
- * functions compute it in the graph. */
-static double factor_of(const struct tare_qparams *input, double weight_scale) {
-    return (double)((float)input->scale * (float)weight_scale);
-}
-
 static struct tare_edge emit_real_output(struct tare_emit *emit, const struct tare_quant_layer *layer,
                                          struct tare_edge sums, const double *factors, int64_t n_factors) {
     struct tare_edge y = tare_emit_cast(emit, "output/cast", sums, TARE_DT_FLOAT);
@@ -354,7 +348,7 @@ static tare_status find_factors(struct factors *out, struct tare_arena *arena, c
         const double weight = q->scales[stacked ? i : i % out->each];
         const struct tare_qparams *input = input_params(layer, i / out->each);
         out->exact[i] = input->scale * weight;
-        out->rounded[i] = factor_of(input, weight);
+        out->rounded[i] = tare_quant_factor(input, weight);
     }
     return TARE_OK;
 }
@@ -381,8 +375,8 @@ static tare_status rewrite_pair(struct tare_quant_work *work, struct tare_quant_
     struct tare_edge sums;
     if (!factors) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < n; i++)
-        factors[i] = factor_of(input_params(layer, i),
-                               layer->entries ? layer->entries->right[i].scale : layer->right_params.scale);
+        factors[i] = tare_quant_factor(input_params(layer, i),
+                                       layer->entries ? layer->entries->right[i].scale : layer->right_params.scale);
     TARE_TRY(emit_pair(&sums, work, &emit, layer));
     return replace_output(work, layer, &emit, sums, factors, n);
 }

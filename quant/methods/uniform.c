@@ -56,11 +56,6 @@ static void set_limits(struct tare_emit *emit, struct tare_node *node, const cha
     set_int(emit, node, name, wide ? INT32_MAX : 127);
 }
 
-static struct tare_edge close_node(struct tare_emit *emit, struct tare_node *node) {
-    if (emit->status == TARE_OK) emit->status = tare_node_resolve(node);
-    return (struct tare_edge){ node, 0 };
-}
-
 /* A constant of a quantized dtype. */
 static struct tare_edge emit_quantized(struct tare_emit *emit, const char *name, int dtype,
                                        const struct tare_shape *shape, const void *values) {
@@ -135,7 +130,7 @@ static struct tare_edge emit_quantize(struct tare_emit *emit, struct tare_edge x
     set_type(emit, node, "Tin", TARE_DT_FLOAT);
     set_type(emit, node, "Tout", TARE_DT_QINT8);
     set_limits(emit, node, "", n->axis, TARE_DT_QINT8);
-    return close_node(emit, node);
+    return tare_emit_resolved(emit, node);
 }
 
 /* ---- products ---- */
@@ -177,7 +172,7 @@ static struct tare_edge emit_product(struct tare_emit *emit, const struct tare_q
     set_limits(emit, node, "lhs_", left->axis, TARE_DT_QINT8);
     set_limits(emit, node, "rhs_", right->axis, TARE_DT_QINT8);
     set_limits(emit, node, "output_", sums->axis, TARE_DT_QINT32);
-    return close_node(emit, node);
+    return tare_emit_resolved(emit, node);
 }
 
 /* ---- bias, activation, output ---- */
@@ -202,7 +197,7 @@ static struct tare_edge emit_bias(struct tare_emit *emit, struct tare_arena *are
     set_limits(emit, node, "lhs_", sums->axis, TARE_DT_QINT32);
     set_limits(emit, node, "rhs_", sums->axis < 0 ? -1 : 0, TARE_DT_QINT32);
     set_limits(emit, node, "output_", sums->axis, TARE_DT_QINT32);
-    return close_node(emit, node);
+    return tare_emit_resolved(emit, node);
 }
 
 /* Relu clamps at 0, Relu6 also at 6 / scale, rounded. */
@@ -227,7 +222,7 @@ static struct tare_edge emit_clip(struct tare_emit *emit, struct tare_arena *are
     node = open_node(emit, "UniformQuantizedClipByValue", "clip", inputs, 5);
     set_type(emit, node, "T", TARE_DT_QINT32);
     set_limits(emit, node, "", sums->axis, TARE_DT_QINT32);
-    return close_node(emit, node);
+    return tare_emit_resolved(emit, node);
 }
 
 static struct tare_edge emit_real(struct tare_emit *emit, struct tare_edge acc, const struct numbers *sums) {
@@ -236,7 +231,7 @@ static struct tare_edge emit_real(struct tare_emit *emit, struct tare_edge acc, 
     set_type(emit, node, "Tin", TARE_DT_QINT32);
     set_type(emit, node, "Tout", TARE_DT_FLOAT);
     set_limits(emit, node, "", sums->axis, TARE_DT_QINT32);
-    return close_node(emit, node);
+    return tare_emit_resolved(emit, node);
 }
 
 static struct tare_edge emit_narrow(struct tare_emit *emit, struct tare_arena *arena,
@@ -250,7 +245,7 @@ static struct tare_edge emit_narrow(struct tare_emit *emit, struct tare_arena *a
     set_type(emit, node, "Tout", TARE_DT_QINT8);
     set_limits(emit, node, "input_", sums->axis, TARE_DT_QINT32);
     set_limits(emit, node, "output_", -1, TARE_DT_QINT8);
-    return close_node(emit, node);
+    return tare_emit_resolved(emit, node);
 }
 
 /* ---- layers ---- */
@@ -455,7 +450,7 @@ static tare_status rewrite_hybrid(struct tare_quant_work *work, struct tare_quan
     set_type(&emit, node, "Tout", TARE_DT_FLOAT);
     if (conv) set_window(&emit, node, &layer->product);
     set_limits(&emit, node, "rhs_", right.axis, TARE_DT_QINT8);
-    const struct tare_edge y = emit_whole(&emit, work, layer, close_node(&emit, node));
+    const struct tare_edge y = emit_whole(&emit, work, layer, tare_emit_resolved(&emit, node));
     return tare_quant_replace(NULL, &emit, (struct tare_edge){ layer->op, 0 },
                               emit_result(&emit, layer, tare_emit_shift(&emit, layer, y)));
 }

@@ -2,6 +2,7 @@
 #include "quant/selection/entries.h"
 #include "calib/statistics.h"
 #include "graph/calls.h"
+#include "graph/graphs.h"
 #include "quant/fake_quant.h"
 #include "quant/range_cache.h"
 #include "quant/selection/emit_selection.h"
@@ -46,7 +47,7 @@ static tare_status is_in_loop(bool *out, struct tare_arena *arena, const struct 
     const struct tare_graph_model *model = function->model;
     if (depth == DEEPEST) return TARE_OK;
     for (size_t g = 0; g <= model->n_functions && !*out; g++) {
-        const struct tare_graph *graph = g ? model->functions[g - 1] : model->main;
+        const struct tare_graph *graph = tare_model_graph(model, g);
         for (size_t i = 0; i < graph->n_nodes && !*out; i++)
             if (!graph->nodes[i]->dead) TARE_TRY(runs_in_loop(out, arena, graph->nodes[i], function, depth));
     }

@@ -16,10 +16,6 @@ struct path {
     bool means;
 };
 
-static bool is_one_of(const struct tare_node *node, const char *const *ops) {
-    return tare_op_is_one_of(node->op, ops);
-}
-
 static bool is_on(const struct path *path, struct tare_edge edge) {
     for (size_t i = 0; i < path->count; i++)
         if (tare_edge_equal(path->edges[i], edge)) return true;
@@ -27,7 +23,7 @@ static bool is_on(const struct path *path, struct tare_edge edge) {
 }
 
 static bool is_shift(const struct tare_node *node) {
-    return is_one_of(node, (const char *const[]){ "StridedSlice", "Slice", "Roll", "Pad", "PadV2", NULL });
+    return tare_op_is_one_of(node->op, (const char *const[]){ "StridedSlice", "Slice", "Roll", "Pad", "PadV2", NULL });
 }
 
 /* Adds the varying values before an edge. */
@@ -42,7 +38,7 @@ static void trace(struct path *path, struct tare_edge edge) {
     means = path->weighs && tare_exact_is_weighted_mean(path->values, node);
     if (!means && !tare_passes_values(node)) return;
     path->means |= means;
-    path->reduces |= tare_exact_has_flag(node, TARE_OP_REDUCE) || tare_exact_rounds_to_integers(node) ||
+    path->reduces |= tare_node_has_flag(node, TARE_OP_REDUCE) || tare_exact_rounds_to_integers(node) ||
                      tare_node_is(node, "AvgPool");
     path->shifts |= is_shift(node);
     for (size_t i = 0; i < node->n_inputs; i++)
@@ -51,8 +47,8 @@ static void trace(struct path *path, struct tare_edge edge) {
 
 /* The two terms of a difference, also of a sum with a negative term. */
 static bool is_difference(const struct tare_node *node) {
-    if (is_one_of(node, (const char *const[]){ "Sub", "SquaredDifference", NULL })) return true;
-    if (!is_one_of(node, (const char *const[]){ "AddV2", "Add", NULL })) return false;
+    if (tare_op_is_one_of(node->op, (const char *const[]){ "Sub", "SquaredDifference", NULL })) return true;
+    if (!tare_op_is_one_of(node->op, (const char *const[]){ "AddV2", "Add", NULL })) return false;
     for (int i = 0; i < 2; i++) {
         const struct tare_node *term = node->inputs[i].node;
         if (tare_node_is(term, "Neg")) return true;
@@ -89,7 +85,7 @@ bool tare_exact_differs_from_itself(const struct tare_exact_values *v, const str
 /* A sum over an axis, of products with something else that varies where by_weights; NULL: something else. */
 static const struct tare_node *varying_sum(const struct tare_exact_values *v, struct tare_edge edge, bool by_weights) {
     const struct tare_node *sum = tare_exact_before_constants(v, edge).node, *terms;
-    if (tare_node_is_arg(sum) || !tare_exact_has_flag(sum, TARE_OP_REDUCE) || sum->n_inputs < 1) return NULL;
+    if (tare_node_is_arg(sum) || !tare_node_has_flag(sum, TARE_OP_REDUCE) || sum->n_inputs < 1) return NULL;
     terms = tare_exact_before_moves(sum->inputs[0]).node;
     if (!by_weights) return sum;
     if (!tare_node_is(terms, "Mul") || tare_edge_equal(terms->inputs[0], terms->inputs[1])) return NULL;
@@ -129,7 +125,7 @@ static bool is_log_probability(const struct tare_exact_values *v, struct tare_ed
         edge = tare_exact_before_moves(edge);
         if (tare_node_is_arg(edge.node)) return false;
         if (tare_node_is(edge.node, "LogSoftmax")) return true;
-        if (!is_one_of(edge.node, ops)) return false;
+        if (!tare_op_is_one_of(edge.node->op, ops)) return false;
         while (at + 1 < edge.node->n_inputs && !tare_value_fact(v->facts, edge.node->inputs[at])->varies)
             at++;
         edge = edge.node->inputs[at];

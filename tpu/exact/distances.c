@@ -17,9 +17,8 @@ static void find_terms(struct terms *terms, struct tare_edge edge, int depth) {
     enum { DEEPEST = 8 };
     const struct tare_node *node = tare_exact_before_moves(edge).node;
     if (depth > DEEPEST || tare_node_is_arg(node)) return;
-    if (tare_exact_has_flag(node, TARE_OP_PRODUCT)) terms->product = node;
-    if (tare_exact_has_flag(node, TARE_OP_REDUCE) &&
-        tare_exact_is_square(tare_exact_before_moves(node->inputs[0]).node))
+    if (tare_node_has_flag(node, TARE_OP_PRODUCT)) terms->product = node;
+    if (tare_node_has_flag(node, TARE_OP_REDUCE) && tare_exact_is_square(tare_exact_before_moves(node->inputs[0]).node))
         terms->squared = tare_exact_before_moves(tare_exact_before_moves(node->inputs[0]).node->inputs[0]);
     if (!tare_op_is_one_of(node->op, (const char *const[]){ "AddV2", "Add", "Sub", "Mul", "Neg", "RealDiv", NULL }))
         return;
@@ -96,7 +95,7 @@ static bool has_unit(const struct tare_exact_values *v, const struct tare_node *
 static bool is_product_of_units(const struct tare_exact_values *v, struct tare_edge edge) {
     const struct tare_node *node = edge.node;
     if (tare_node_is_arg(node)) return false;
-    if (tare_exact_has_flag(node, TARE_OP_PRODUCT)) return has_unit(v, node);
+    if (tare_node_has_flag(node, TARE_OP_PRODUCT)) return has_unit(v, node);
     if (!tare_node_is(node, "Sum")) return false;
     node = tare_exact_before_moves(node->inputs[0]).node;
     return !tare_node_is_arg(node) && tare_node_is(node, "Mul") && !tare_exact_is_square(node) && has_unit(v, node);

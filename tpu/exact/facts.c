@@ -6,6 +6,8 @@
 #include "graph/bindings.h"
 #include "graph/calls.h"
 #include "graph/graph_table.h"
+#include "graph/flags.h"
+#include "graph/graphs.h"
 #include "graph/op.h"
 
 #include <math.h>
@@ -28,10 +30,6 @@ struct tare_value_facts {
     struct tare_graph_table by_graph;
 };
 
-static bool has_flag(const struct tare_node *node, unsigned flags) {
-    return node->def && node->def->row && node->def->row->flags & flags;
-}
-
 static bool carries_floats(int dtype) {
     return tare_dtype_is_floating(dtype) || dtype == TARE_DT_VARIANT;
 }
@@ -44,9 +42,9 @@ static bool has_float_output(const struct tare_node *node) {
 
 bool tare_passes_values(const struct tare_node *node) {
     enum { PASSING = TARE_OP_ELEMENTWISE | TARE_OP_MOVE | TARE_OP_CREATE | TARE_OP_ARITHMETIC | TARE_OP_REDUCE };
-    if (has_flag(node, PASSING)) return true;
+    if (tare_node_has_flag(node, PASSING)) return true;
     if (node->def && node->def->row && node->def->row->quant == TARE_QUANT_BIAS) return true;
-    return has_flag(node, TARE_OP_CONTROL) || strstr(node->op, "TensorList");
+    return tare_node_has_flag(node, TARE_OP_CONTROL) || strstr(node->op, "TensorList");
 }
 
 /* ---- views ---- */
@@ -345,7 +343,7 @@ static struct tare_value_fact size_of(const struct tare_value_facts *f, const st
     }
     if (!a) return size;
     if (strncmp(node->op, "FusedBatchNorm", strlen("FusedBatchNorm")) == 0) return normalized(f, node);
-    if (has_flag(node, TARE_OP_PRODUCT)) return b ? a->varies ? weigh(node, a, b) : weigh(node, b, a) : size;
+    if (tare_node_has_flag(node, TARE_OP_PRODUCT)) return b ? a->varies ? weigh(node, a, b) : weigh(node, b, a) : size;
     if (rule == ADDS && b) return add(a, b, 1);
     if (rule == SUBTRACTS && b) return add(a, b, -1);
     if (rule == MULTIPLIES && b) return multiply(a, b);
@@ -381,7 +379,7 @@ static bool is_wild(const struct tare_value_facts *f, const struct tare_node *no
         computed |= fact->computed;
         wild |= fact->wild;
     }
-    if (has_flag(node, TARE_OP_PRODUCT | TARE_OP_PROBABILITY) || rule_of(node) == IS_UNIT) return false;
+    if (tare_node_has_flag(node, TARE_OP_PRODUCT | TARE_OP_PROBABILITY) || rule_of(node) == IS_UNIT) return false;
     return wild || (adds(node) && input && computed);
 }
 
@@ -389,15 +387,17 @@ static bool is_wild(const struct tare_value_facts *f, const struct tare_node *no
 static bool is_linear(const struct tare_value_facts *f, const struct tare_node *node) {
     const enum rule rule = rule_of(node);
     size_t varying = 0;
-    if (has_flag(node, TARE_OP_MOVE) || adds(node) || rule == NEGATES || tare_node_is(node, "Cast")) return true;
+    if (tare_node_has_flag(node, TARE_OP_MOVE) || adds(node) || rule == NEGATES || tare_node_is(node, "Cast"))
+        return true;
     for (size_t i = 0; i < node->n_inputs; i++)
         varying += tare_value_fact(f, node->inputs[i])->varies;
     if (rule == DIVIDES) return varying == 1 && !tare_value_fact(f, node->inputs[1])->varies;
-    return varying == 1 && (has_flag(node, TARE_OP_PRODUCT) || rule == MULTIPLIES || rule == SUMS || rule == AVERAGES);
+    return varying == 1 &&
+           (tare_node_has_flag(node, TARE_OP_PRODUCT) || rule == MULTIPLIES || rule == SUMS || rule == AVERAGES);
 }
 
 static const struct tare_node *before_moves(struct tare_edge edge) {
-    while (!tare_node_is_arg(edge.node) && has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs)
+    while (!tare_node_is_arg(edge.node) && tare_node_has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs)
         edge = edge.node->inputs[0];
     return edge.node;
 }
@@ -407,7 +407,7 @@ bool tare_offsets_input_product(const struct tare_value_facts *f, const struct t
         const struct tare_value_fact *offset = tare_value_fact(f, node->inputs[1 - i]);
         const struct tare_node *product = before_moves(node->inputs[i]);
         bool of_input = false;
-        if (offset->varies || tare_node_is_arg(product) || !has_flag(product, TARE_OP_PRODUCT)) continue;
+        if (offset->varies || tare_node_is_arg(product) || !tare_node_has_flag(product, TARE_OP_PRODUCT)) continue;
         for (size_t k = 0; k < product->n_inputs; k++)
             of_input |= tare_fact_is_input(tare_value_fact(f, product->inputs[k]));
         if (of_input && rms(offset) >= TARE_HEAVY * tare_value_fact(f, node->inputs[i])->dev) return true;
@@ -422,7 +422,7 @@ static void find_arithmetic(struct tare_value_fact *fact, const struct tare_valu
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_value_fact *from = tare_value_fact(f, node->inputs[i]);
         const bool floats = carries_floats(tare_edge_dtype(node->inputs[i]));
-        if (!has_flag(node, TARE_OP_SHAPE_ONLY)) fact->varies |= from->varies;
+        if (!tare_node_has_flag(node, TARE_OP_SHAPE_ONLY)) fact->varies |= from->varies;
         takes_floats |= floats;
         takes_strings |= tare_edge_dtype(node->inputs[i]) == TARE_DT_STRING;
         fact->computed |= floats && from->computed && has_float_output(node);
@@ -435,11 +435,11 @@ static void find_arithmetic(struct tare_value_fact *fact, const struct tare_valu
         }
     }
     /* A look-up in a learned table by an integer is as good as computed: its values have the size of activations. */
-    if (has_flag(node, TARE_OP_MOVE) && node->n_inputs > 1 && takes_floats && fact->varies &&
+    if (tare_node_has_flag(node, TARE_OP_MOVE) && node->n_inputs > 1 && takes_floats && fact->varies &&
         !tare_value_fact(f, node->inputs[0])->varies && carries_floats(tare_edge_dtype(node->inputs[0])) &&
         strncmp(node->op, "Gather", strlen("Gather")) == 0)
         fact->computed = true;
-    fact->varies |= (!node->n_inputs || has_flag(node, TARE_OP_STATEFUL)) && !tare_node_is(node, "NoOp") &&
+    fact->varies |= (!node->n_inputs || tare_node_has_flag(node, TARE_OP_STATEFUL)) && !tare_node_is(node, "NoOp") &&
                     !tare_node_is(node, "VarHandleOp");
     /* What is read from a record or a text is an input; its floats are defaults. */
     fact->computed |= takes_floats && !takes_strings && !tare_passes_values(node) && has_float_output(node);
@@ -554,9 +554,8 @@ tare_status tare_value_facts_find(struct tare_value_facts **out, struct tare_are
     f->views = TARE_NEW_ARRAY(arena, struct view, model->n_functions + 1);
     if (!f->views) return TARE_NO_MEMORY;
     TARE_CHECK(tare_bindings_new(&f->bindings, model));
-    TARE_CHECK(add_view(f, model->main));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_CHECK(add_view(f, model->functions[i]));
+    for (size_t i = 0; i <= model->n_functions; i++)
+        TARE_CHECK(add_view(f, tare_model_graph(model, i)));
     TARE_CHECK(open_arguments(f));
     status = find_all(f);
 done:

@@ -10,8 +10,8 @@ static enum tare_quant_role role_of(const struct tare_node *node) {
 }
 
 static bool is_arithmetic(const struct tare_node *node) {
-    if (tare_exact_has_flag(node, TARE_OP_MOVE | TARE_OP_CREATE | TARE_OP_DISCRETE)) return false;
-    return tare_exact_has_flag(node, TARE_OP_ELEMENTWISE | TARE_OP_ARITHMETIC | TARE_OP_REDUCE) ||
+    if (tare_node_has_flag(node, TARE_OP_MOVE | TARE_OP_CREATE | TARE_OP_DISCRETE)) return false;
+    return tare_node_has_flag(node, TARE_OP_ELEMENTWISE | TARE_OP_ARITHMETIC | TARE_OP_REDUCE) ||
            role_of(node) == TARE_QUANT_BIAS;
 }
 
@@ -21,7 +21,7 @@ const struct tare_exact_slot *tare_exact_operand(const struct tare_exact_values 
         const struct tare_exact_slot *slot = tare_exact_find(&v->by_edge, edge.node, edge.index);
         if (!slot && !tare_node_is_arg(edge.node)) slot = tare_exact_find(&v->by_node, edge.node, 0);
         if (slot) return slot;
-        if (tare_node_is_arg(edge.node) || !tare_exact_has_flag(edge.node, TARE_OP_MOVE) || !edge.node->n_inputs ||
+        if (tare_node_is_arg(edge.node) || !tare_node_has_flag(edge.node, TARE_OP_MOVE) || !edge.node->n_inputs ||
             !tare_exact_carries_floats(tare_edge_dtype(edge.node->inputs[0])))
             return NULL;
         edge = edge.node->inputs[0];

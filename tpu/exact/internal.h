@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "graph/calls.h"
+#include "graph/flags.h"
 #include "graph/graph_table.h"
 #include "graph/op.h"
 #include "tpu/exact/values.h"
@@ -125,12 +126,8 @@ const struct tare_exact_slot *tare_exact_operand(const struct tare_exact_values 
 /* tpu/exact/boundaries.c: arguments and results that are computed and read in float32. */
 tare_status tare_exact_boundaries(struct tare_exact_values *values);
 
-static inline bool tare_exact_has_flag(const struct tare_node *node, unsigned flags) {
-    return node->def && node->def->row && node->def->row->flags & flags;
-}
-
 static inline struct tare_edge tare_exact_before_moves(struct tare_edge edge) {
-    while (!tare_node_is_arg(edge.node) && tare_exact_has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs)
+    while (!tare_node_is_arg(edge.node) && tare_node_has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs)
         edge = edge.node->inputs[0];
     return edge;
 }

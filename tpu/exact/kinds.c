@@ -39,10 +39,6 @@ static const struct tare_value_fact *fact_of_node(const struct tare_exact_values
     return fact_of(v, (struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 });
 }
 
-static bool is_one_of(const struct tare_node *node, const char *const *ops) {
-    return tare_op_is_one_of(node->op, ops);
-}
-
 /* ---- integers ---- */
 
 static bool is_narrow(int dtype) {
@@ -78,7 +74,7 @@ static bool is_whole(const struct tare_tensor *value) {
 }
 
 bool tare_exact_rounds_to_integers(const struct tare_node *node) {
-    return is_one_of(node, (const char *const[]){ "Floor", "Ceil", "Rint", "Round", NULL });
+    return tare_op_is_one_of(node->op, (const char *const[]){ "Floor", "Ceil", "Rint", "Round", NULL });
 }
 
 /* Ascending whole numbers, as a Range that was folded. */
@@ -100,12 +96,12 @@ static int integers_of(const struct tare_exact_values *v, struct tare_edge edge)
         if (tare_exact_rounds_to_integers(edge.node)) return 1;
         if (tare_node_is(edge.node, "Cast") && tare_dtype_is_integer(tare_edge_dtype(edge.node->inputs[0])))
             return tare_node_is_arg(edge.node->inputs[0].node) ? 1 : 2;
-        if (!edge.node->n_inputs || !tare_exact_has_flag(edge.node, TARE_OP_MOVE | TARE_OP_ARITHMETIC)) return 0;
-        edge = edge.node
-                   ->inputs[tare_exact_has_flag(edge.node, TARE_OP_MOVE) || fact_of(v, edge.node->inputs[0])->varies ||
-                                    edge.node->n_inputs < 2 || !tare_edge_constant(edge.node->inputs[0])
-                                ? 0
-                                : 1];
+        if (!edge.node->n_inputs || !tare_node_has_flag(edge.node, TARE_OP_MOVE | TARE_OP_ARITHMETIC)) return 0;
+        edge =
+            edge.node->inputs[tare_node_has_flag(edge.node, TARE_OP_MOVE) || fact_of(v, edge.node->inputs[0])->varies ||
+                                      edge.node->n_inputs < 2 || !tare_edge_constant(edge.node->inputs[0])
+                                  ? 0
+                                  : 1];
     }
     return 0;
 }
@@ -116,7 +112,7 @@ static bool is_zero(struct tare_edge edge) {
 }
 
 static bool compares(const struct tare_node *node) {
-    return tare_exact_has_flag(node, TARE_OP_DISCRETE) && node->n_inputs == 2 && node->n_outputs == 1 &&
+    return tare_node_has_flag(node, TARE_OP_DISCRETE) && node->n_inputs == 2 && node->n_outputs == 1 &&
            tare_dtype_base(node->output_dtypes[0]) == TARE_DT_BOOL && is_wide_float(tare_edge_dtype(node->inputs[0]));
 }
 
@@ -154,7 +150,7 @@ static bool compares_results(const struct tare_exact_values *v, const struct tar
 /* Quotients and remainders: hours of a time, buckets or the parity of an identifier, phases. */
 static bool divides(const struct tare_node *node) {
     static const char *const ops[] = { "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod", NULL };
-    return is_one_of(node, ops) && is_wide_float(tare_edge_dtype(node->inputs[0]));
+    return tare_op_is_one_of(node->op, ops) && is_wide_float(tare_edge_dtype(node->inputs[0]));
 }
 
 static bool divides_inputs(const struct tare_exact_values *v, const struct tare_exact_view *view,
@@ -181,7 +177,7 @@ static bool rounds_computed(const struct tare_exact_values *v, const struct tare
 static bool finds_position(const struct tare_node *node) {
     static const char *const ops[] = { "XlaVariadicReduce", "XlaVariadicReduceV2", NULL };
     bool is_position = false;
-    for (size_t i = 0; is_one_of(node, ops) && i < node->n_outputs; i++)
+    for (size_t i = 0; tare_op_is_one_of(node->op, ops) && i < node->n_outputs; i++)
         is_position |= tare_dtype_is_integer(tare_dtype_base(node->output_dtypes[i]));
     return is_position && has_float_output(node);
 }
@@ -189,14 +185,14 @@ static bool finds_position(const struct tare_node *node) {
 static bool is_ordered(const struct tare_exact_values *v, const struct tare_exact_view *view,
                        const struct tare_node *node) {
     (void)view;
-    return (tare_exact_has_flag(node, TARE_OP_RANK) || finds_position(node)) && !v->options->rounds_outputs;
+    return (tare_node_has_flag(node, TARE_OP_RANK) || finds_position(node)) && !v->options->rounds_outputs;
 }
 
 static bool decides_step(const struct tare_exact_values *v, const struct tare_exact_view *view,
                          const struct tare_node *node) {
     (void)v;
     (void)view;
-    return tare_exact_has_flag(node, TARE_OP_DISCRETE) &&
+    return tare_node_has_flag(node, TARE_OP_DISCRETE) &&
            !(node->n_outputs == 1 && tare_dtype_base(node->output_dtypes[0]) == TARE_DT_BOOL);
 }
 
@@ -205,7 +201,7 @@ static bool uses_digits(const struct tare_exact_values *v, const struct tare_exa
                         const struct tare_node *node) {
     (void)v;
     if (view->converted || !node->def || !node->n_outputs || has_float_output(node)) return false;
-    if (tare_exact_has_flag(node, TARE_OP_SHAPE_ONLY | TARE_OP_CONTROL)) return false;
+    if (tare_node_has_flag(node, TARE_OP_SHAPE_ONLY | TARE_OP_CONTROL)) return false;
     for (size_t i = 0; i < node->n_outputs; i++) {
         const int dtype = tare_dtype_base(node->output_dtypes[i]);
         if (dtype == TARE_DT_RESOURCE || dtype == TARE_DT_BFLOAT16) return false;
@@ -225,7 +221,7 @@ static bool is_angle(const struct tare_exact_values *v, const struct tare_exact_
                      const struct tare_node *node) {
     (void)v;
     (void)view;
-    return is_one_of(node, (const char *const[]){ "Sin", "Cos", "Tan", NULL });
+    return tare_op_is_one_of(node->op, (const char *const[]){ "Sin", "Cos", "Tan", NULL });
 }
 
 static bool is_large_angle(const struct tare_exact_values *v, const struct tare_exact_view *view,
@@ -234,7 +230,7 @@ static bool is_large_angle(const struct tare_exact_values *v, const struct tare_
 }
 
 static bool is_exponential(const struct tare_node *node) {
-    return is_one_of(node, (const char *const[]){ "Exp", "Expm1", "Sinh", "Cosh", "Pow", NULL });
+    return tare_op_is_one_of(node->op, (const char *const[]){ "Exp", "Expm1", "Sinh", "Cosh", "Pow", NULL });
 }
 
 static bool is_large_exponent(const struct tare_exact_values *v, const struct tare_exact_view *view,
@@ -256,12 +252,12 @@ static bool is_arithmetic_of_inputs(const struct tare_exact_values *v, const str
                                        "Log",     "Log1p",       "Sum",     "Mean",    "Asinh",
                                        "BiasAdd", "ClipByValue", "Minimum", "Maximum", NULL };
     (void)view;
-    return is_one_of(node, ops) && has_float_output(node) && tare_fact_is_input(fact_of_node(v, node));
+    return tare_op_is_one_of(node->op, ops) && has_float_output(node) && tare_fact_is_input(fact_of_node(v, node));
 }
 
 static bool is_of_one_sign(const struct tare_exact_values *v, struct tare_edge edge) {
     const struct tare_value_fact *fact = fact_of(v, edge);
-    if (tare_node_is_arg(edge.node) || !tare_exact_has_flag(edge.node, TARE_OP_PRODUCT) || !fact->heavy) return false;
+    if (tare_node_is_arg(edge.node) || !tare_node_has_flag(edge.node, TARE_OP_PRODUCT) || !fact->heavy) return false;
     for (size_t i = 0; i < edge.node->n_inputs; i++)
         if (fact_of(v, edge.node->inputs[i])->heavy) return false;
     return fabsf(fact->mean) >= TARE_HEAVY * fact->dev;
@@ -286,7 +282,7 @@ static bool offsets_input_product(const struct tare_exact_values *v, const struc
 static bool adds_linear_value(const struct tare_exact_values *v, const struct tare_exact_view *view,
                               const struct tare_node *node) {
     static const char *const ops[] = { "AddV2", "Add", "Sub", NULL };
-    for (int i = 0; is_one_of(node, ops) && i < 2; i++)
+    for (int i = 0; tare_op_is_one_of(node->op, ops) && i < 2; i++)
         if (tare_fact_is_linear(fact_of(v, node->inputs[1 - i])) &&
             (is_input(v, node->inputs[i]) ||
              tare_exact_is_loop_variable(view, tare_exact_before_constants(v, node->inputs[i]))))
@@ -298,7 +294,7 @@ static bool adds_linear_value(const struct tare_exact_values *v, const struct ta
 static bool is_large_factor(const struct tare_exact_values *v, const struct tare_exact_view *view,
                             const struct tare_node *node) {
     (void)view;
-    for (size_t i = 0; tare_exact_has_flag(node, TARE_OP_PRODUCT) && i < node->n_inputs; i++)
+    for (size_t i = 0; tare_node_has_flag(node, TARE_OP_PRODUCT) && i < node->n_inputs; i++)
         if (fact_of(v, node->inputs[i])->heavy && tare_fact_weight(fact_of(v, node->inputs[i])) >= TARE_VERY_HEAVY)
             return true;
     return false;
@@ -308,7 +304,7 @@ static bool is_heavy(const struct tare_exact_values *v, const struct tare_exact_
                      const struct tare_node *node) {
     (void)view;
     return has_float_output(node) && tare_passes_values(node) &&
-           !tare_exact_has_flag(node, TARE_OP_MOVE | TARE_OP_CREATE) && fact_of_node(v, node)->heavy;
+           !tare_node_has_flag(node, TARE_OP_MOVE | TARE_OP_CREATE) && fact_of_node(v, node)->heavy;
 }
 
 /* By channel, what rounding its input by one part in 512 adds to the output of a normalization with constants. */
@@ -350,7 +346,7 @@ static bool asks_for_precision(const struct tare_exact_values *v, const struct t
                                const struct tare_node *node) {
     (void)v;
     (void)view;
-    return tare_exact_has_flag(node, TARE_OP_PRODUCT) && tare_node_string(node, "precision_config", "")[0] &&
+    return tare_node_has_flag(node, TARE_OP_PRODUCT) && tare_node_string(node, "precision_config", "")[0] &&
            has_float_output(node);
 }
 
@@ -362,8 +358,8 @@ static bool is_sum(const struct tare_exact_values *v, const struct tare_exact_vi
         "Max", "Min", "All", "Any", "SegmentMax", "SegmentMin", "UnsortedSegmentMax", "UnsortedSegmentMin", NULL
     };
     (void)view;
-    return tare_exact_has_flag(node, TARE_OP_REDUCE) && has_float_output(node) && !is_one_of(node, extremes) &&
-           fact_of_node(v, node)->varies;
+    return tare_node_has_flag(node, TARE_OP_REDUCE) && has_float_output(node) &&
+           !tare_op_is_one_of(node->op, extremes) && fact_of_node(v, node)->varies;
 }
 
 /* Constants of the size of weights are rounded, and computed by the TPU, as before. */
@@ -372,8 +368,8 @@ static bool is_constant_arithmetic(const struct tare_exact_values *v, const stru
     const struct tare_value_fact *fact = fact_of_node(v, node);
     (void)view;
     return has_float_output(node) && node->n_inputs > 0 && !fact->varies && !fact->large &&
-           !tare_exact_has_flag(node, TARE_OP_MOVE) &&
-           (tare_passes_values(node) || tare_exact_has_flag(node, TARE_OP_PRODUCT));
+           !tare_node_has_flag(node, TARE_OP_MOVE) &&
+           (tare_passes_values(node) || tare_node_has_flag(node, TARE_OP_PRODUCT));
 }
 
 /* ---- found by a check ---- */

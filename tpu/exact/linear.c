@@ -8,10 +8,6 @@
 
 enum { MOST_WEIGHTS = 64 * 1024 };
 
-static bool is_one_of(const struct tare_node *node, const char *const *ops) {
-    return tare_op_is_one_of(node->op, ops);
-}
-
 static const struct tare_value_fact *fact_of(const struct tare_exact_values *v, struct tare_edge edge) {
     return tare_value_fact(v->facts, edge);
 }
@@ -25,7 +21,7 @@ static const struct tare_tensor *weights_of(const struct tare_exact_values *v, c
                                             struct tare_edge *operand) {
     const struct tare_tensor *weights;
     size_t at;
-    if (!tare_exact_has_flag(node, TARE_OP_PRODUCT) || node->n_inputs != 2) return NULL;
+    if (!tare_node_has_flag(node, TARE_OP_PRODUCT) || node->n_inputs != 2) return NULL;
     at = fact_of(v, node->inputs[1])->varies ? 0 : 1;
     *operand = node->inputs[1 - at];
     if (fact_of(v, node->inputs[at])->varies || !fact_of(v, *operand)->varies) return NULL;
@@ -55,12 +51,12 @@ static bool is_computed_positive(const struct tare_exact_values *v, struct tare_
     edge = tare_exact_before_moves(edge);
     node = edge.node;
     if (depth > DEEPEST || tare_node_is_arg(node) || fact_of(v, edge)->varies) return false;
-    if (is_one_of(node, positive)) return true;
-    for (size_t i = 0; is_one_of(node, passing) && i < node->n_inputs; i++)
+    if (tare_op_is_one_of(node->op, positive)) return true;
+    for (size_t i = 0; tare_op_is_one_of(node->op, passing) && i < node->n_inputs; i++)
         if (tare_exact_carries_floats(tare_edge_dtype(node->inputs[i])) &&
             !is_computed_positive(v, node->inputs[i], depth + 1))
             return false;
-    return is_one_of(node, passing);
+    return tare_op_is_one_of(node->op, passing);
 }
 
 /* Weights of one sign: a blur, a window, bands of a spectrum. */
@@ -68,7 +64,7 @@ bool tare_exact_is_weighted_mean(const struct tare_exact_values *v, const struct
     struct tare_edge operand;
     const struct tare_tensor *weights = weights_of(v, node, &operand);
     if (weights) return has_one_sign(weights);
-    return tare_exact_has_flag(node, TARE_OP_PRODUCT) && node->n_inputs == 2 &&
+    return tare_node_has_flag(node, TARE_OP_PRODUCT) && node->n_inputs == 2 &&
            is_computed_positive(v, node->inputs[1], 0);
 }
 
@@ -77,7 +73,7 @@ bool tare_exact_is_weighted_mean(const struct tare_exact_values *v, const struct
 static int64_t results_of(const struct tare_node *node, const struct tare_tensor *weights) {
     const struct tare_shape *shape = &weights->shape;
     int64_t results = shape->rank > 1 ? shape->dims[shape->rank - 1] : 0;
-    if (is_one_of(node, (const char *const[]){ "Conv2D", "Conv3D", NULL })) return results;
+    if (tare_op_is_one_of(node->op, (const char *const[]){ "Conv2D", "Conv3D", NULL })) return results;
     if (tare_node_is(node, "DepthwiseConv2dNative")) return shape->rank == 4 ? results * shape->dims[2] : 0;
     if (tare_node_is(node, "MatMul") && !tare_node_bool(node, "transpose_b", false)) return results;
     return 0;
@@ -113,7 +109,7 @@ bool tare_exact_removes_mean(const struct tare_exact_values *v, const struct tar
 bool tare_exact_multiplies_inputs(const struct tare_exact_values *v, const struct tare_exact_view *view,
                                   const struct tare_node *node) {
     (void)view;
-    return tare_exact_has_flag(node, TARE_OP_PRODUCT) && node->n_inputs == 2 &&
+    return tare_node_has_flag(node, TARE_OP_PRODUCT) && node->n_inputs == 2 &&
            tare_fact_is_input(fact_of(v, node->inputs[0])) && tare_fact_is_input(fact_of(v, node->inputs[1]));
 }
 
@@ -122,7 +118,7 @@ bool tare_exact_multiplies_inputs(const struct tare_exact_values *v, const struc
 /* The product of inputs before moves and arithmetic with constants; NULL: something else. */
 static const struct tare_node *linear_product(const struct tare_exact_values *v, struct tare_edge edge) {
     const struct tare_node *node = tare_exact_before_constants(v, edge).node;
-    if (tare_node_is_arg(node) || !tare_exact_has_flag(node, TARE_OP_PRODUCT)) return NULL;
+    if (tare_node_is_arg(node) || !tare_node_has_flag(node, TARE_OP_PRODUCT)) return NULL;
     return fact_of(v, (struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 })->nonlinear ? NULL : node;
 }
 
@@ -137,7 +133,7 @@ bool tare_exact_compares_products(const struct tare_exact_values *v, const struc
                                   const struct tare_node *node) {
     const struct tare_node *terms[2];
     (void)view;
-    if (!is_one_of(node, (const char *const[]){ "Sub", "SquaredDifference", NULL })) return false;
+    if (!tare_op_is_one_of(node->op, (const char *const[]){ "Sub", "SquaredDifference", NULL })) return false;
     for (int i = 0; i < 2; i++)
         terms[i] = linear_product(v, node->inputs[i]);
     return terms[0] && terms[1] && terms[0] != terms[1] && are_same_weights(v, terms[0], terms[1]);
@@ -148,7 +144,7 @@ bool tare_exact_is_projection(const struct tare_exact_values *v, const struct ta
                               const struct tare_node *node) {
     const struct tare_node *above;
     (void)view;
-    if (!is_one_of(node, (const char *const[]){ "RealDiv", "Div", "DivNoNan", NULL })) return false;
+    if (!tare_op_is_one_of(node->op, (const char *const[]){ "RealDiv", "Div", "DivNoNan", NULL })) return false;
     above = linear_product(v, node->inputs[0]);
     return above && above == linear_product(v, node->inputs[1]);
 }
@@ -162,7 +158,7 @@ static bool has_spectrum(const struct tare_exact_values *v, struct tare_edge edg
     const struct tare_node *node = tare_exact_before_moves(edge).node;
     if (depth > DEEPEST || tare_node_is_arg(node)) return false;
     if (tare_exact_is_square(node) && linear_product(v, node->inputs[0])) return true;
-    if (!is_one_of(node, ops) && !tare_exact_is_weighted_mean(v, node)) return false;
+    if (!tare_op_is_one_of(node->op, ops) && !tare_exact_is_weighted_mean(v, node)) return false;
     for (size_t i = 0; i < node->n_inputs; i++)
         if (fact_of(v, node->inputs[i])->varies && has_spectrum(v, node->inputs[i], depth + 1)) return true;
     return false;
@@ -173,7 +169,8 @@ static bool has_spectrum(const struct tare_exact_values *v, struct tare_edge edg
 bool tare_exact_is_log_spectrum(const struct tare_exact_values *v, const struct tare_exact_view *view,
                                 const struct tare_node *node) {
     (void)view;
-    return is_one_of(node, (const char *const[]){ "Log", "Log1p", NULL }) && has_spectrum(v, node->inputs[0], 0);
+    return tare_op_is_one_of(node->op, (const char *const[]){ "Log", "Log1p", NULL }) &&
+           has_spectrum(v, node->inputs[0], 0);
 }
 
 /* ---- linear algebra ---- */
@@ -202,5 +199,5 @@ bool tare_exact_is_solved(const struct tare_exact_values *v, const struct tare_e
                                        NULL };
     (void)v;
     (void)view;
-    return is_one_of(node, ops) && tare_exact_carries_floats(tare_edge_dtype(node->inputs[0]));
+    return tare_op_is_one_of(node->op, ops) && tare_exact_carries_floats(tare_edge_dtype(node->inputs[0]));
 }

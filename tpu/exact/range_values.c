@@ -1,6 +1,6 @@
 /* Recognises scales and zero points by their data flow; see the header. */
 #include "tpu/exact/range_values.h"
-#include "graph/op.h"
+#include "graph/flags.h"
 
 enum {
     MOST_STEPS = 16,
@@ -13,7 +13,7 @@ static bool is_floating_cast(const struct tare_node *node) {
 }
 
 static bool is_arithmetic(const struct tare_node *node) {
-    return (node->def && node->def->row && node->def->row->flags & TARE_OP_ARITHMETIC) || is_floating_cast(node);
+    return tare_node_has_flag(node, TARE_OP_ARITHMETIC) || is_floating_cast(node);
 }
 
 /* *extremes: set when a Max or Min is among the operands. */

@@ -65,12 +65,12 @@ static tare_status find_before(const char **reason, struct tare_exact_values *v,
         if ((size_t)edge.index < site.callees[c]->n_returns)
             TARE_TRY(find_final(reason, v, site.callees[c]->returns[edge.index].edge, depth + 1));
     if (site.kind != TARE_CALL_NONE || !tare_exact_carries_floats(tare_edge_dtype(edge))) return TARE_OK;
-    if (tare_exact_has_flag(node, TARE_OP_PROBABILITY) || is_written_softmax(node)) {
+    if (tare_node_has_flag(node, TARE_OP_PROBABILITY) || is_written_softmax(node)) {
         *reason = tare_exact_reason(v, PROBABILITY, node);
         return tare_exact_push_inputs(v, node, PROBABILITY, TARE_EXACT_RESULT);
     }
     for (size_t i = 0; i < node->n_inputs; i++)
-        if (tare_exact_has_flag(node, TARE_OP_MOVE) || tare_node_is(node, "Cast"))
+        if (tare_node_has_flag(node, TARE_OP_MOVE) || tare_node_is(node, "Cast"))
             TARE_TRY(find_final(reason, v, node->inputs[i], depth + 1));
     return TARE_OK;
 }
@@ -124,7 +124,7 @@ static tare_status seed_large(struct tare_exact_values *v, struct tare_edge edge
 static bool is_small_product(const struct tare_exact_values *v, struct tare_edge edge) {
     const float most = 16;
     bool of_inputs = true;
-    if (!tare_exact_has_flag(edge.node, TARE_OP_PRODUCT)) return false;
+    if (!tare_node_has_flag(edge.node, TARE_OP_PRODUCT)) return false;
     for (size_t i = 0; i < edge.node->n_inputs; i++) {
         const struct tare_value_fact *fact = tare_value_fact(v->facts, edge.node->inputs[i]);
         if (!fact->varies && fact->elements > most) return false;
@@ -149,7 +149,7 @@ static tare_status find_terms(struct tare_exact_values *v, struct tare_edge edge
         if ((size_t)edge.index < site.callees[c]->n_returns)
             TARE_TRY(find_terms(v, site.callees[c]->returns[edge.index].edge, name, depth + 1));
     if (site.kind != TARE_CALL_NONE) return TARE_OK;
-    terms = tare_op_is_one_of(edge.node->op, sums) ? 2 : tare_exact_has_flag(edge.node, TARE_OP_MOVE);
+    terms = tare_op_is_one_of(edge.node->op, sums) ? 2 : tare_node_has_flag(edge.node, TARE_OP_MOVE);
     for (size_t i = 0; i < terms && i < edge.node->n_inputs; i++)
         TARE_TRY(find_terms(v, edge.node->inputs[i], name, depth + 1));
     return TARE_OK;

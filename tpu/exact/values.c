@@ -8,6 +8,7 @@
  * so the cost is linear in the number of edges and call sites. Kinds that reach further back come first.
  *
  * Forward again: tpu/exact/forward.c. */
+#include "graph/graphs.h"
 #include "tpu/exact/internal.h"
 #include <string.h>
 
@@ -61,9 +62,8 @@ static tare_status note_call(struct tare_exact_values *v, struct tare_node *node
 static tare_status build_views(struct tare_exact_values *v) {
     v->views = TARE_NEW_ARRAY(v->arena, struct tare_exact_view, v->model->n_functions + 1);
     if (!v->views) return TARE_NO_MEMORY;
-    TARE_TRY(add_view(v, v->model->main));
-    for (size_t i = 0; i < v->model->n_functions; i++)
-        TARE_TRY(add_view(v, v->model->functions[i]));
+    for (size_t i = 0; i <= v->model->n_functions; i++)
+        TARE_TRY(add_view(v, tare_model_graph(v->model, i)));
     for (size_t i = 0; i < v->options->n_converted; i++) {
         struct tare_exact_view *view = tare_exact_view_of(v, v->options->converted[i]);
         if (view) view->converted = true;
@@ -134,7 +134,7 @@ static size_t users_of(struct tare_edge edge) {
 
 /* Arithmetic with a constant (a bias, a scale), and moves: fused with the product before it. */
 static bool continues_product(const struct tare_exact_values *v, const struct tare_node *node) {
-    if (tare_exact_has_flag(node, TARE_OP_MOVE)) return true;
+    if (tare_node_has_flag(node, TARE_OP_MOVE)) return true;
     for (size_t i = 0; i < node->n_inputs; i++)
         if (!tare_value_fact(v->facts, node->inputs[i])->varies &&
             tare_exact_carries_floats(tare_edge_dtype(node->inputs[i])))
@@ -156,7 +156,7 @@ static bool is_lookup(const struct tare_node *node) {
 static bool stops(const struct tare_exact_values *v, struct tare_edge edge, enum tare_exact_level level) {
     const struct tare_value_fact *fact = tare_value_fact(v->facts, edge);
     if (level < TARE_EXACT_ARITHMETIC || tare_node_is_arg(edge.node)) return false;
-    if (tare_exact_has_flag(edge.node, TARE_OP_PRODUCT) && fact->varies) return true;
+    if (tare_node_has_flag(edge.node, TARE_OP_PRODUCT) && fact->varies) return true;
     if (fact->large && (!fact->varies || is_lookup(edge.node))) return true; /* weights and tables */
     if (!fact->computed || fact->heavy || fact->wild) return false;
     if (level == TARE_EXACT_OUTPUT) return is_residual(v, edge);
@@ -219,7 +219,7 @@ static tare_status follow_return(struct tare_exact_values *v, const struct tare_
 static bool passes(const struct tare_exact_values *v, const struct tare_node *node, size_t i,
                    enum tare_exact_level level) {
     if (tare_passes_values(node) || level >= TARE_EXACT_ARITHMETIC) return true;
-    if (level == TARE_EXACT_RESULT && tare_exact_has_flag(node, TARE_OP_PROBABILITY)) return true;
+    if (level == TARE_EXACT_RESULT && tare_node_has_flag(node, TARE_OP_PROBABILITY)) return true;
     if (!tare_value_fact(v->facts, node->inputs[i])->computed) return true;
     return level == TARE_EXACT_PRODUCT &&
            (tare_node_is(node, "LogSoftmax") || tare_exact_is_weighted_mean(v, node) ||
@@ -228,7 +228,7 @@ static bool passes(const struct tare_exact_values *v, const struct tare_node *no
 
 /* A distance x² + c² − 2 x·c is exact for an x that was rounded before both terms. */
 static enum tare_exact_level level_before(const struct tare_node *node, enum tare_exact_level level) {
-    if (level == TARE_EXACT_PRODUCT && tare_exact_has_flag(node, TARE_OP_REDUCE) &&
+    if (level == TARE_EXACT_PRODUCT && tare_node_has_flag(node, TARE_OP_REDUCE) &&
         !tare_node_is_arg(node->inputs[0].node) && tare_exact_is_square(node->inputs[0].node))
         return TARE_EXACT_ARITHMETIC;
     return level;
@@ -335,7 +335,7 @@ static tare_status limit(struct tare_exact_values *v, struct tare_edge edge) {
         TARE_TRY(
             add_slot(&slot, v, &v->limited, edge.node, edge.index, (struct tare_exact_why){ "", TARE_EXACT_LOCAL }));
         more =
-            slot && !tare_node_is_arg(edge.node) && tare_exact_has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs;
+            slot && !tare_node_is_arg(edge.node) && tare_node_has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs;
         if (more) edge = edge.node->inputs[0];
     }
     return TARE_OK;

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
-#include "convert/pass.h"
+#include "quant/layers/widened_weight.h"
 #include "graph/inline.h"
 #include "interpreter/inference/evaluate.h"
 #include "interpreter/inference/infer.h"
