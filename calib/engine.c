@@ -114,7 +114,7 @@ static tare_status autosave(struct engine *e) {
     return TARE_OK;
 }
 
-static void note_failure(struct engine *e, tare_status status, int64_t index) {
+static void keep_failure(struct engine *e, tare_status status, int64_t index) {
     if (status == TARE_OK || (e->failure != TARE_OK && index >= e->failure_index)) return;
     tare_free(e->failure_text);
     e->failure_text = tare_strdup(tare_error_text());
@@ -132,14 +132,14 @@ static void plan_save(struct engine *e, double took) {
 }
 
 /* Waits at the barrier; the last worker to arrive saves the state. Called with the lock held. */
-static void take_part_in_save(struct engine *e) {
+static void join_save(struct engine *e) {
     const int64_t generation = e->generation;
     e->arrived++;
     while (e->saving && e->generation == generation && e->arrived < e->active)
         pthread_cond_wait(&e->released, &e->lock);
     if (e->saving && e->generation == generation) {
         tare_status status = e->failure == TARE_OK ? autosave(e) : TARE_OK;
-        note_failure(e, status, INT64_MAX);
+        keep_failure(e, status, INT64_MAX);
         e->stop = e->stop || status != TARE_OK;
         e->saving = false;
         e->save_tried_records = e->records;
@@ -160,11 +160,11 @@ static void fetch(struct engine *e, struct tare_batch *batch) {
         e->saving = true;
         e->save_began = tare_clock_seconds();
     }
-    if (e->saving) take_part_in_save(e);
+    if (e->saving) join_save(e);
     if (e->stop) return;
     int64_t index;
     tare_status status = tare_feeder_fill(&e->feeder, batch, e->room, &index);
-    note_failure(e, status, index);
+    keep_failure(e, status, index);
     e->stop = e->stop || status != TARE_OK;
     if (status != TARE_OK) tare_batch_clear(batch);
 }
@@ -187,7 +187,7 @@ static tare_status run_batch(struct engine *e, struct tare_worker *worker, struc
 }
 
 /* With the lock. */
-static tare_status note_records(struct engine *e, const struct tare_batch *batch) {
+static tare_status add_records(struct engine *e, const struct tare_batch *batch) {
     for (size_t i = 0; i < batch->count; i++) {
         const struct tare_record *record = &batch->samples[i].record;
         struct tare_record_set *set = &e->calibration->inputs[e->inputs[record->file]].records;
@@ -214,8 +214,8 @@ static void work_with(struct engine *e, struct tare_worker *worker, struct tare_
         double seconds = tare_clock_seconds() - start;
         pthread_mutex_lock(&e->lock);
         e->run_seconds += seconds;
-        if (status == TARE_OK) status = note_records(e, batch);
-        note_failure(e, status, batch->samples[at].record.index);
+        if (status == TARE_OK) status = add_records(e, batch);
+        keep_failure(e, status, batch->samples[at].record.index);
         e->stop = e->stop || status != TARE_OK;
         pthread_mutex_unlock(&e->lock);
     }
@@ -230,7 +230,7 @@ static tare_status work(void *arg, int number) {
     if (status == TARE_OK) status = tare_worker_init(worker, &e->plan, e->room, false);
     if (status == TARE_OK) work_with(e, worker, &batch);
     pthread_mutex_lock(&e->lock);
-    note_failure(e, status, INT64_MAX);
+    keep_failure(e, status, INT64_MAX);
     e->stop = e->stop || status != TARE_OK;
     e->active--;
     pthread_cond_broadcast(&e->released); /* a worker at the barrier may now be the last to arrive */

@@ -23,7 +23,7 @@ static bool accepts(void *arg, const struct tare_node *node, size_t output) {
 enum { UNKNOWN = -1 };
 
 /* The values of a counter's terms hold for the tensors of its function until the next ones. */
-static void note_counter(struct tare_worker *worker, const struct tare_node *node, const struct tare_tensor *value) {
+static void set_counter(struct tare_worker *worker, const struct tare_node *node, const struct tare_tensor *value) {
     const struct tare_observed *observed = worker->plan->observed;
     for (size_t i = 0; i < observed->n_counters; i++)
         for (size_t k = 0; k < observed->counters[i].n_terms; k++) {
@@ -57,7 +57,7 @@ static tare_status add(struct tare_worker *worker, size_t slot, const struct tar
 static tare_status observe(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
     struct tare_worker *worker = arg;
     ptrdiff_t slot = tare_observed_find(worker->plan->observed, node, output);
-    if (slot < 0 && tare_dtype_is_integer(value->dtype)) note_counter(worker, node, value);
+    if (slot < 0 && tare_dtype_is_integer(value->dtype)) set_counter(worker, node, value);
     if (slot < 0 || !tare_dtype_is_floating(value->dtype)) return TARE_OK;
     const struct tare_observed_counter *counter = &worker->plan->observed->counters[slot];
     const int64_t entry = entry_of(worker, (size_t)slot);

@@ -147,7 +147,7 @@ static tare_status read_options(struct tare_converter_options *out, struct tare_
 }
 
 /* MODEL and OUT are the same as --input_model_dir and --output_model_dir. */
-static tare_status take_arguments(struct convert_options *options) {
+static tare_status join_arguments(struct convert_options *options) {
     if ((options->model && options->input) || (options->out && options->output))
         return TARE_FAIL(TARE_USAGE, "MODEL OUT and --input_model_dir, --output_model_dir are mutually exclusive");
     if (options->model) options->input = options->model;
@@ -352,7 +352,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    TARE_CHECK(take_arguments(&options));
+    TARE_CHECK(join_arguments(&options));
     TARE_CHECK(tare_workflow_quantize_open(&options.how, &arena));
     TARE_CHECK(read_options(&converter, &arena, &options));
     converter.tags = options.tags;

@@ -107,7 +107,7 @@ static void log_command(const char *program, int argc, char *const *argv) {
 }
 
 /* The error is reported once. */
-static int take_error(void) {
+static int reset_error(void) {
     const int error = state.error;
     state.error = 0;
     if (error && state.file >= 0) {
@@ -128,7 +128,7 @@ tare_status tare_command_log_open(const void *values, const struct tare_option_s
     state.start = tare_clock_seconds();
     log_command(set->program, argc, argv);
     if (!state.error) return TARE_OK;
-    return TARE_FAIL(TARE_IO, "--log-file %s: cannot be written: %s", state.path, tare_system_error(take_error()));
+    return TARE_FAIL(TARE_IO, "--log-file %s: cannot be written: %s", state.path, tare_system_error(reset_error()));
 }
 
 static double seconds_of(const struct timeval *t) {
@@ -137,7 +137,7 @@ static double seconds_of(const struct timeval *t) {
 
 /* A log that is not complete makes a command that succeeded fail. */
 static int close_file(int exit_status) {
-    int error = take_error();
+    int error = reset_error();
     if (state.file >= 0 && close(state.file) != 0) error = errno;
     state.file = -1;
     if (!error) return exit_status;

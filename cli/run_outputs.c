@@ -59,7 +59,7 @@ static bool is_stacked(const struct tare_shape *declared, int64_t rows, const st
     return value->shape.rank == 0 || (!open && (!rows || value->shape.dims[0] != rows));
 }
 
-static void note_form(struct sink *sink, const struct tare_run_outputs *outputs, const struct tare_tensor *value) {
+static void set_form(struct sink *sink, const struct tare_run_outputs *outputs, const struct tare_tensor *value) {
     sink->dtype = value->dtype;
     sink->stacked = outputs->form == TARE_RUN_OUTPUTS_ONCE || is_stacked(&sink->binding->shape, outputs->rows, value);
     sink->is_text = value->dtype == TARE_DT_STRING;
@@ -243,8 +243,8 @@ void tare_run_outputs_join_rows(struct tare_run_outputs *outputs, int64_t rows) 
     if (outputs->form == TARE_RUN_OUTPUTS_ONCE) outputs->form = TARE_RUN_OUTPUTS_JOINED;
 }
 
-static tare_status take_value(const struct tare_run_outputs *outputs, struct sink *sink,
-                              const struct tare_tensor *value) {
+static tare_status write_value(const struct tare_run_outputs *outputs, struct sink *sink,
+                               const struct tare_tensor *value) {
     if (!outputs->directory) {
         if (!outputs->silent) print_value(sink->binding, value);
         return TARE_OK;
@@ -262,8 +262,8 @@ static tare_status take_value(const struct tare_run_outputs *outputs, struct sin
 tare_status tare_run_outputs_take(struct tare_run_outputs *outputs, const struct tare_tensor *values) {
     for (size_t i = 0; i < outputs->count; i++) {
         struct sink *sink = &outputs->sinks[i];
-        if (!sink->dtype) note_form(sink, outputs, &values[i]);
-        TARE_TRY(take_value(outputs, sink, &values[i]));
+        if (!sink->dtype) set_form(sink, outputs, &values[i]);
+        TARE_TRY(write_value(outputs, sink, &values[i]));
     }
     outputs->records++;
     return TARE_OK;

@@ -76,7 +76,8 @@ bool tare_team_stopped(const struct tare_team *team) {
 }
 
 /* Message: one status byte, then the calibration or the error text. */
-static tare_status tell(const struct tare_team *team, tare_status status, const struct tare_calibration *calibration) {
+static tare_status send_result(const struct tare_team *team, tare_status status,
+                               const struct tare_calibration *calibration) {
     struct tare_strbuf message = { 0 };
     tare_strbuf_putc(&message, (char)status);
     if (status != TARE_OK)
@@ -128,7 +129,7 @@ static tare_status hear(struct tare_calibration *calibration, const struct tare_
 tare_status tare_team_reduce(struct tare_calibration *calibration, const struct tare_team *team, tare_status status) {
     if (tare_team_alone(team) || !team->backend) return status;
     if (status != TARE_OK) team->backend->announce();
-    if (team->rank != 0) return tell(team, status, calibration);
+    if (team->rank != 0) return send_result(team, status, calibration);
     char *text = status != TARE_OK ? tare_strdup(tare_error_text()) : NULL;
     for (int from = 1; from < team->size; from++) {
         const tare_status other = hear(status == TARE_OK ? calibration : NULL, team, from);

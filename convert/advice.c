@@ -43,7 +43,7 @@ static tare_status enter(void *arg, const struct tare_node *node, struct tare_gr
 }
 
 /* Counts a TPU call, or enters the called functions. The contents of a TPU function are not on the host. */
-static tare_status note_node(struct request *r, const struct tare_node *node) {
+static tare_status count_calls_of(struct request *r, const struct tare_node *node) {
     if (node->dead) return TARE_OK;
     if (strcmp(node->op, "TPUPartitionedCall") == 0) {
         r->calls++;
@@ -53,7 +53,7 @@ static tare_status note_node(struct request *r, const struct tare_node *node) {
 }
 
 /* The main-graph nodes before the signature's outputs. */
-static tare_status note_main(struct request *r, struct adviser *a, const struct tare_signature *signature) {
+static tare_status count_main_calls(struct request *r, struct adviser *a, const struct tare_signature *signature) {
     const struct tare_graph *main = a->model->main;
     bool *seen = TARE_NEW_ARRAY(a->arena, bool, main->n_nodes + 1);
     struct tare_node **stack = TARE_NEW_ARRAY(a->arena, struct tare_node *, main->n_nodes + signature->n_outputs + 1);
@@ -67,7 +67,7 @@ static tare_status note_main(struct request *r, struct adviser *a, const struct 
     }
     while (depth) {
         struct tare_node *node = stack[--depth];
-        TARE_TRY(note_node(r, node));
+        TARE_TRY(count_calls_of(r, node));
         for (size_t i = 0; i < node->n_inputs; i++) {
             struct tare_node *before = node->inputs[i].node;
             if (seen[before->position]) continue;
@@ -80,11 +80,11 @@ static tare_status note_main(struct request *r, struct adviser *a, const struct 
 
 static tare_status count_calls(size_t *calls, struct adviser *a, const struct tare_signature *signature) {
     struct request r = { .stack = TARE_NEW_ARRAY(a->arena, const struct tare_graph *, a->model->n_functions + 1) };
-    tare_status status = r.stack ? note_main(&r, a, signature) : TARE_NO_MEMORY;
+    tare_status status = r.stack ? count_main_calls(&r, a, signature) : TARE_NO_MEMORY;
     while (r.depth && status == TARE_OK) {
         const struct tare_graph *graph = r.stack[--r.depth];
         for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++)
-            status = note_node(&r, graph->nodes[i]);
+            status = count_calls_of(&r, graph->nodes[i]);
     }
     tare_map_free(&r.functions);
     *calls = r.calls;

@@ -38,7 +38,7 @@ static void add_leaf(struct leaves *leaves, const char *name, const Tensorflow__
     leaves->count++;
 }
 
-static bool take_leaf(void *arg, const value_message *leaf) {
+static bool visit_leaf(void *arg, const value_message *leaf) {
     struct leaves *leaves = arg;
     switch (leaf ? leaf->kind_case : TENSORFLOW__STRUCTURED_VALUE__KIND__NOT_SET) {
     case TENSORFLOW__STRUCTURED_VALUE__KIND_TYPE_SPEC_VALUE:
@@ -76,12 +76,12 @@ static tare_status read_shapes(struct tare_call_signature *out, struct tare_aren
                                const struct tare_graph *function, size_t expected) {
     struct tare_shape *shapes = TARE_NEW_ARRAY(arena, struct tare_shape, expected + 1);
     struct leaves leaves = { 0 };
-    if (!shapes || !tare_structured_each_leaf(nest, take_leaf, &leaves)) return TARE_NO_MEMORY;
+    if (!shapes || !tare_structured_each_leaf(nest, visit_leaf, &leaves)) return TARE_NO_MEMORY;
     if (leaves.has_composite || leaves.count != expected) return TARE_OK;
     leaves.shapes = TARE_NEW_ARRAY(arena, struct tare_shape, expected + 1);
     leaves.names = TARE_NEW_ARRAY(arena, const char *, expected + 1);
     leaves.count = 0;
-    if (!leaves.shapes || !leaves.names || !tare_structured_each_leaf(nest, take_leaf, &leaves)) return TARE_NO_MEMORY;
+    if (!leaves.shapes || !leaves.names || !tare_structured_each_leaf(nest, visit_leaf, &leaves)) return TARE_NO_MEMORY;
     if (!order_shapes(shapes, &leaves, function)) return TARE_NO_MEMORY;
     out->shapes = shapes;
     out->n_shapes = expected;

@@ -210,7 +210,7 @@ static tare_status choose_meta(struct tare_saved_model *source, const struct tar
     return finish_choice(source);
 }
 
-static tare_status take_meta(struct tare_saved_model *source, size_t index) {
+static tare_status set_meta(struct tare_saved_model *source, size_t index) {
     if (index >= source->message->n_meta_graphs) return TARE_FAIL(TARE_CORRUPT, "the SavedModel has no MetaGraph");
     source->meta = source->message->meta_graphs[index];
     return finish_choice(source);
@@ -300,7 +300,7 @@ static tare_status open_all(struct tare_saved_model *source, const struct tare_s
     if (index == BY_TAGS || (options && options->tags))
         TARE_TRY(choose_meta(source, options));
     else
-        TARE_TRY(take_meta(source, (size_t)index));
+        TARE_TRY(set_meta(source, (size_t)index));
     return open_checkpoint(source);
 }
 

@@ -317,7 +317,7 @@ static tare_status start_ahead(struct tare_source *source) {
     return source->thread ? TARE_OK : TARE_INTERNAL;
 }
 
-static void take_item(struct item *item, struct tare_source *source) {
+static void next_item(struct item *item, struct tare_source *source) {
     void *taken;
     memset(item, 0, sizeof *item);
     if (!tare_queue_pop(source->queue, &taken)) {
@@ -388,12 +388,12 @@ const char *tare_bad_reason_name(enum tare_bad_reason reason) {
 }
 
 /* The next sample; *end after the last. Samples from the queue are not filtered yet. */
-static tare_status take_sample(struct item *item, bool *end, struct tare_source *source, const struct filter *filter) {
+static tare_status next_sample(struct item *item, bool *end, struct tare_source *source, const struct filter *filter) {
     for (;;) {
         *end = source->options.limit > 0 && source->given >= source->options.limit;
         if (*end) return TARE_OK;
         if (source->queue)
-            take_item(item, source);
+            next_item(item, source);
         else
             read_item(item, source, filter);
         if (item->kind == FAILURE) return item->status;
@@ -428,7 +428,7 @@ tare_status tare_source_next(struct tare_sample *out, struct tare_record *where,
     *end = source->over;
     if (source->over) return TARE_OK;
     TARE_TRY(start_ahead(source));
-    status = take_sample(&item, end, source, &filter);
+    status = next_sample(&item, end, source, &filter);
     if (status == TARE_OK && !*end) status = number_sequence(&item, source);
     source->over = status != TARE_OK || *end;
     if (source->over) return status;

@@ -125,7 +125,7 @@ static int expected_dtype(const input_row *input) {
     return type == TARE_DT_STRING || tare_dtype_is_floating(type) ? type : TARE_DT_INT64;
 }
 
-static tare_status take_values(struct tare_tensor *out, const input_row *input, const struct tare_feature *feature) {
+static tare_status find_values(struct tare_tensor *out, const input_row *input, const struct tare_feature *feature) {
     struct tare_str file;
     if (feature->is_list && !feature->steps)
         return tare_tensor_new(out, expected_dtype(input), &(struct tare_shape){ .rank = 1, .dims = { 0 } });
@@ -411,7 +411,7 @@ static tare_status join_columns(struct tare_feature *out, const input_row *input
 
 static tare_status make_from_feature(struct tare_tensor *out, const input_row *input,
                                      const struct tare_feature *feature) {
-    TARE_TRY(take_values(out, input, feature));
+    TARE_TRY(find_values(out, input, feature));
     if (input->n_class_name) TARE_TRY(find_classes(out, input));
     TARE_TRY(shape_value(out, input, feature));
     if (input->image && feature->values.dtype != TARE_DT_STRING) TARE_TRY(run_image_steps(out, input));
@@ -474,8 +474,8 @@ static tare_status own(struct tare_tensor *value) {
     return TARE_OK;
 }
 
-static void note_rotation(const struct tare_dataset_spec *spec, const input_row *input,
-                          const struct tare_features *features) {
+static void check_rotation(const struct tare_dataset_spec *spec, const input_row *input,
+                           const struct tare_features *features) {
     const struct tare_feature *feature = tare_features_find(features, input->feature);
     const struct tare_tensor *value = feature ? &feature->values : NULL;
     const bool decodes = input->image || input->source == TARE__DATASET_INPUT__SOURCE__JPEG ||
@@ -499,7 +499,7 @@ tare_status tare_dataset_spec_apply(struct tare_sample *out, const struct tare_d
         out->count++;
         status = make_value(&out->values[k], spec->inputs[i], features);
         if (status == TARE_OK) status = own(&out->values[k]);
-        if (status == TARE_OK) note_rotation(spec, spec->inputs[i], features);
+        if (status == TARE_OK) check_rotation(spec, spec->inputs[i], features);
         TARE_TRY(tare_error_prefix(status, "input '%s'", spec->inputs[i]->name));
     }
     return TARE_OK;

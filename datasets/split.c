@@ -23,7 +23,7 @@ struct splitter {
     bool copies;     /* the second pass */
 };
 
-static tare_status take_record(struct splitter *s, const struct tare_tfrecord *record) {
+static tare_status write_record(struct splitter *s, const struct tare_tfrecord *record) {
     if (!s->copies) return TARE_OK;
     if (s->records >= s->total) return TARE_FAIL(TARE_IO, "the files grew while they were read");
     return tare_tfrecord_write(s->writers[s->parts[s->records]], record->data, record->size);
@@ -52,7 +52,7 @@ static tare_status read_file(struct splitter *s, struct tare_tfrecord_reader *re
             continue;
         }
         if (end) return TARE_OK;
-        TARE_TRY(take_record(s, &record));
+        TARE_TRY(write_record(s, &record));
         s->records++;
         if (common->progress) common->progress(common->progress_arg, 1);
     }

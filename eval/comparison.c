@@ -240,7 +240,7 @@ static tare_status measure(struct tare_comparison_pass *pass, const struct tare_
 }
 
 /* Of the float model: whether an output depends on the record, which that of anchors or a bias does not. */
-static void note_variation(struct tare_comparison_pass *pass, const struct tare_tensor *outputs) {
+static void find_variation(struct tare_comparison_pass *pass, const struct tare_tensor *outputs) {
     for (size_t i = 0; i < pass->comparison->n_outputs; i++) {
         struct tare_hash hash;
         char key[TARE_KEY_SIZE];
@@ -266,7 +266,7 @@ tare_status tare_comparison_pass_record(struct tare_comparison_pass *pass, const
     tare_free(labels);
     for (size_t i = 0; i < pass->comparison->n_outputs; i++)
         hash_answer(&pass->answers, &outputs[i]);
-    if (pass->is_reference) note_variation(pass, outputs);
+    if (pass->is_reference) find_variation(pass, outputs);
     pass->record++;
     tare_progress_advance(pass->comparison->progress, 1);
     return status;

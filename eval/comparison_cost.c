@@ -40,7 +40,7 @@ struct costs {
     bool failed;
 };
 
-static void note_op(void *arg, const struct tare_node *node, const struct tare_fused_cost *cost) {
+static void add_op(void *arg, const struct tare_node *node, const struct tare_fused_cost *cost) {
     struct costs *s = arg;
     struct tare_comparison_op *grown = NULL;
     if ((s->count & (s->count - 1)) == 0) { /* full at every power of two */
@@ -101,7 +101,7 @@ static tare_status estimate(struct tare_comparison_row *row, struct costs *s, st
     }
     TARE_TRY(tare_model_inline_calls(model));
     TARE_TRY(tare_model_inline_placed(model, true));
-    TARE_TRY(tare_tpu_fused_cost(&cost, &s->scratch, model, signature, batch, each ? note_op : NULL, s));
+    TARE_TRY(tare_tpu_fused_cost(&cost, &s->scratch, model, signature, batch, each ? add_op : NULL, s));
     if (s->failed) return TARE_NO_MEMORY;
     row->macs = cost.macs / (double)batch;
     row->integer_macs = cost.integer_macs / (double)batch;

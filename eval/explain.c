@@ -80,7 +80,7 @@ static tare_status explain_activation(struct tare_explanation *e, struct tare_st
     return TARE_OK;
 }
 
-static tare_status look_at_input(struct tare_explanation *e, struct tare_strbuf *remedy,
+static tare_status explain_input(struct tare_explanation *e, struct tare_strbuf *remedy,
                                  const struct tare_quant_outcome *o, const struct tare_calibration *calibration,
                                  bool advise) {
     const struct tare_calibration_tensor *tensor =
@@ -109,7 +109,7 @@ static tare_status look_at_input(struct tare_explanation *e, struct tare_strbuf 
 
 /* ---- weights ---- */
 
-static void look_at_weight(struct tare_explanation *e, struct tare_strbuf *remedy, const struct tare_quant_outcome *o) {
+static void explain_weight(struct tare_explanation *e, struct tare_strbuf *remedy, const struct tare_quant_outcome *o) {
     const bool per_tensor = o->setting.granularity == TARE_PER_TENSOR;
     e->bits = o->bits;
     e->weight_elements = o->weight_elements;
@@ -160,8 +160,8 @@ static tare_status explain(struct tare_explanation *e, struct tare_arena *arena,
         return e->refused ? TARE_OK : TARE_NO_MEMORY;
     }
     TARE_TRY(copy_scales(e, arena, o));
-    status = look_at_input(e, &remedy, o, calibration, advise);
-    look_at_weight(e, &remedy, o);
+    status = explain_input(e, &remedy, o, calibration, advise);
+    explain_weight(e, &remedy, o);
     if (remedy.size) e->remedy = tare_arena_strdup(arena, tare_strbuf_text(&remedy));
     const char *input = e->input_node; /* of the report, which is released before the explanations */
     if (input) e->input_node = tare_arena_strdup(arena, input);

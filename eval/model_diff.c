@@ -95,7 +95,7 @@ static void compare_values(struct tare_weight_difference *w, const struct tare_t
     w->sqnr_db = noise > 0 ? signal > 0 ? 10 * log10(signal / noise) : -INFINITY : INFINITY;
 }
 
-static tare_status note_first(struct differ *d, const char *name, const struct tare_tensor *value) {
+static tare_status add_first(struct differ *d, const char *name, const struct tare_tensor *value) {
     struct tare_model_diff *out = d->out;
     size_t capacity = d->weights_capacity, index;
     bool fresh;
@@ -114,12 +114,12 @@ static tare_status note_first(struct differ *d, const char *name, const struct t
     return TARE_OK;
 }
 
-static tare_status note_second(struct differ *d, const char *name, const struct tare_tensor *value) {
+static tare_status add_second(struct differ *d, const char *name, const struct tare_tensor *value) {
     struct tare_model_diff *out = d->out;
     struct tare_weight_difference *w;
     void *found = tare_map_get(&d->weights, name);
     if (!found) {
-        TARE_TRY(note_first(d, name, value));
+        TARE_TRY(add_first(d, name, value));
         w = &out->weights[out->n_weights - 1];
         *w = (struct tare_weight_difference){ .name = name,
                                               .change = TARE_WEIGHT_ONLY_SECOND,
@@ -139,7 +139,7 @@ static tare_status note_second(struct differ *d, const char *name, const struct 
     return TARE_OK;
 }
 
-static tare_status note_number(struct differ *d, const char *name, const struct tare_tensor *value, int side) {
+static tare_status add_number(struct differ *d, const char *name, const struct tare_tensor *value, int side) {
     struct tare_model_diff *out = d->out;
     bool fresh;
     size_t i;
@@ -179,19 +179,19 @@ static void keep_other_numbers(struct tare_model_diff *out) {
     if (kept) qsort(out->numbers, kept, sizeof *out->numbers, numbers_by_name);
 }
 
-static tare_status note_weight(struct differ *d, const char *prefix, const char *name, const struct tare_tensor *value,
-                               int side) {
+static tare_status add_weight(struct differ *d, const char *prefix, const char *name, const struct tare_tensor *value,
+                              int side) {
     const char *full =
         *prefix ? tare_arena_printf(&d->out->arena, "%s/%s", prefix, name) : tare_arena_strdup(&d->out->arena, name);
     if (!full) return TARE_NO_MEMORY;
     if (value->dtype == TARE_DT_INVALID || value->elements < 1) return TARE_OK;
-    if (value->elements == 1) return is_real(value->dtype) ? note_number(d, full, value, side) : TARE_OK;
-    return side == 0 ? note_first(d, full, value) : note_second(d, full, value);
+    if (value->elements == 1) return is_real(value->dtype) ? add_number(d, full, value, side) : TARE_OK;
+    return side == 0 ? add_first(d, full, value) : add_second(d, full, value);
 }
 
 /* ---- signatures ---- */
 
-static tare_status note_text(struct differ *d, const char *name, const char *text, int side) {
+static tare_status add_text(struct differ *d, const char *name, const char *text, int side) {
     struct tare_model_diff *out = d->out;
     bool fresh;
     size_t i;
@@ -205,25 +205,25 @@ static tare_status note_text(struct differ *d, const char *name, const char *tex
     return TARE_OK;
 }
 
-static tare_status note_bindings(struct differ *d, const struct tare_signature *s, const char *role,
-                                 const struct tare_binding *bindings, size_t count, int side) {
+static tare_status add_bindings(struct differ *d, const struct tare_signature *s, const char *role,
+                                const struct tare_binding *bindings, size_t count, int side) {
     struct tare_arena *arena = &d->out->arena;
     for (size_t i = 0; i < count; i++) {
         char shape[TARE_SHAPE_TEXT_SIZE];
-        TARE_TRY(note_text(d, tare_arena_printf(arena, "%s %s %s", s->key, role, bindings[i].key),
-                           tare_arena_printf(arena, "%s%s", tare_dtype_name(bindings[i].dtype),
-                                             tare_shape_text(shape, &bindings[i].shape)),
-                           side));
+        TARE_TRY(add_text(d, tare_arena_printf(arena, "%s %s %s", s->key, role, bindings[i].key),
+                          tare_arena_printf(arena, "%s%s", tare_dtype_name(bindings[i].dtype),
+                                            tare_shape_text(shape, &bindings[i].shape)),
+                          side));
     }
     return TARE_OK;
 }
 
-static tare_status note_signatures(struct differ *d, const struct tare_graph_model *model, int side) {
+static tare_status add_signatures(struct differ *d, const struct tare_graph_model *model, int side) {
     for (size_t i = 0; i < model->n_signatures; i++) {
         const struct tare_signature *s = &model->signatures[i];
-        TARE_TRY(note_text(d, tare_arena_strdup(&d->out->arena, s->key), "present", side));
-        TARE_TRY(note_bindings(d, s, "input", s->inputs, s->n_inputs, side));
-        TARE_TRY(note_bindings(d, s, "output", s->outputs, s->n_outputs, side));
+        TARE_TRY(add_text(d, tare_arena_strdup(&d->out->arena, s->key), "present", side));
+        TARE_TRY(add_bindings(d, s, "input", s->inputs, s->n_inputs, side));
+        TARE_TRY(add_bindings(d, s, "output", s->outputs, s->n_outputs, side));
     }
     return TARE_OK;
 }
@@ -242,33 +242,33 @@ static void keep_differences(struct tare_model_diff *out) {
 
 /* ---- models ---- */
 
-static tare_status note_graph(struct differ *d, const struct tare_graph *graph, const char *prefix, int side) {
+static tare_status add_graph(struct differ *d, const struct tare_graph *graph, const char *prefix, int side) {
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
         const struct tare_tensor *value;
         if (node->dead) continue;
         TARE_TRY(count_op(d, node->op, side));
         value = strcmp(node->op, "Const") == 0 ? tare_node_tensor(node, "value") : NULL;
-        if (value) TARE_TRY(note_weight(d, prefix, node->name, value, side));
+        if (value) TARE_TRY(add_weight(d, prefix, node->name, value, side));
     }
     return TARE_OK;
 }
 
-static tare_status note_model(struct differ *d, const struct tare_graph_model *model, int side) {
+static tare_status add_model(struct differ *d, const struct tare_graph_model *model, int side) {
     bool *live;
     TARE_TRY(tare_model_weight_bytes(&d->out->weight_bytes[side], model));
     TARE_TRY(tare_model_reachable_functions(&live, &d->out->arena, model, true));
-    TARE_TRY(note_graph(d, model->main, "", side));
+    TARE_TRY(add_graph(d, model->main, "", side));
     for (size_t i = 0; i < model->n_functions; i++) {
         if (!live[i]) continue;
         d->out->functions[side]++;
-        TARE_TRY(note_graph(d, model->functions[i], model->functions[i]->name, side));
+        TARE_TRY(add_graph(d, model->functions[i], model->functions[i]->name, side));
     }
     for (size_t i = 0; i < model->n_variables; i++) {
         const struct tare_variable *v = &model->variables[i];
-        if (!v->removed) TARE_TRY(note_weight(d, "", v->key ? v->key : v->shared_name, &v->value, side));
+        if (!v->removed) TARE_TRY(add_weight(d, "", v->key ? v->key : v->shared_name, &v->value, side));
     }
-    return note_signatures(d, model, side);
+    return add_signatures(d, model, side);
 }
 
 static int ops_by_name(const void *a, const void *b) {
@@ -296,8 +296,8 @@ tare_status tare_model_diff_make(struct tare_model_diff *out, const struct tare_
     memset(out, 0, sizeof *out);
     out->names[0] = first_name;
     out->names[1] = second_name;
-    status = note_model(&d, first, 0);
-    if (status == TARE_OK) status = note_model(&d, second, 1);
+    status = add_model(&d, first, 0);
+    if (status == TARE_OK) status = add_model(&d, second, 1);
     if (status == TARE_OK) status = tare_model_diff_layers(out, first, second);
     tare_map_free(&d.ops);
     tare_map_free(&d.weights);

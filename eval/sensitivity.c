@@ -119,7 +119,7 @@ static const char *setting_text(struct tare_arena *arena, const struct tare_quan
     return copy;
 }
 
-static tare_status note_layers(struct measuring *m, const struct tare_quant_report *report) {
+static tare_status add_layers(struct measuring *m, const struct tare_quant_report *report) {
     struct tare_sensitivity *out = m->out;
     out->layers = TARE_NEW_ARRAY(&out->arena, struct tare_sensitive_layer, report->count + 1);
     if (!out->layers) return TARE_NO_MEMORY;
@@ -144,7 +144,7 @@ static tare_status find_layers(struct measuring *m) {
     struct tare_arena arena = { 0 };
     struct tare_graph_model *model = NULL;
     tare_status status = make(&model, m, &all, &report, &arena);
-    if (status == TARE_OK) status = note_layers(m, &report);
+    if (status == TARE_OK) status = add_layers(m, &report);
     tare_model_free(model);
     tare_arena_free(&arena);
     return status;

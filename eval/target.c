@@ -260,7 +260,7 @@ static const struct tare_target_point *best_of(const struct search *s) {
     return best;
 }
 
-static tare_status say_best(struct search *s) {
+static tare_status describe_best(struct search *s) {
     const struct tare_target_point *p = best_of(s);
     struct tare_target_result *r = s->out;
     size_t in_float;
@@ -283,7 +283,7 @@ static tare_status conclude(struct search *s) {
     mark_pareto(s);
     for (size_t i = 0; i < r->n_points; i++)
         if (r->points[i].meets && (!r->chosen || preferred(s, &r->points[i], r->chosen))) r->chosen = &r->points[i];
-    return r->chosen ? TARE_OK : say_best(s);
+    return r->chosen ? TARE_OK : describe_best(s);
 }
 
 static tare_status check(const struct tare_target_task *task) {

@@ -317,7 +317,7 @@ static tare_status read_recipe(struct tare_quant_recipe **out, struct tare_arena
 }
 
 /* What the recipe sets and the command does not. */
-static void take_options(struct tare_quant_plan *plan, const struct tare_quant_plan *recipe) {
+static void copy_options(struct tare_quant_plan *plan, const struct tare_quant_plan *recipe) {
     struct tare_quant_setting *setting = &plan->setting;
     if (!recipe) return;
     tare_options_copy(setting, &recipe->setting, tare_quant_setting_rows, recipe->setting.given & ~setting->given);
@@ -329,7 +329,7 @@ static void take_options(struct tare_quant_plan *plan, const struct tare_quant_p
 tare_status tare_quant_plan_open(struct tare_quant_plan *plan, struct tare_arena *arena) {
     struct tare_quant_recipe *recipe = (struct tare_quant_recipe *)(uintptr_t)plan->recipe;
     TARE_TRY(read_recipe(&recipe, arena, plan));
-    take_options(plan, tare_quant_recipe_options(recipe));
+    copy_options(plan, tare_quant_recipe_options(recipe));
     plan->recipe = tare_quant_recipe_count(recipe) ? recipe : NULL;
     if (!(plan->setting.given >> TARE_SET_GRANULARITY & 1))
         plan->setting.granularity = tare_quant_default_granularity(plan->op_set);

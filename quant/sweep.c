@@ -11,18 +11,18 @@ struct sweeper {
     struct tare_node **fences; /* by layer: a NoOp that waits for what the layer waited for, or NULL */
 };
 
-static tare_status note_op(struct sweeper *sweeper, struct tare_node *const *op, struct tare_quant_layer *layer) {
+static tare_status add_op(struct sweeper *sweeper, struct tare_node *const *op, struct tare_quant_layer *layer) {
     if (!*op || tare_map_set_n(&sweeper->layers, (const char *)op, sizeof *op, layer)) return TARE_OK;
     return TARE_NO_MEMORY;
 }
 
-static tare_status note_ops(struct sweeper *sweeper) {
+static tare_status add_ops(struct sweeper *sweeper) {
     for (size_t i = 0; i < sweeper->work->n_layers; i++) {
         struct tare_quant_layer *layer = &sweeper->work->layers[i];
         if (layer->refused) continue;
-        TARE_TRY(note_op(sweeper, &layer->op, layer));
-        TARE_TRY(note_op(sweeper, &layer->bias, layer));
-        TARE_TRY(note_op(sweeper, &layer->clamp, layer));
+        TARE_TRY(add_op(sweeper, &layer->op, layer));
+        TARE_TRY(add_op(sweeper, &layer->bias, layer));
+        TARE_TRY(add_op(sweeper, &layer->clamp, layer));
     }
     return TARE_OK;
 }
@@ -128,7 +128,7 @@ tare_status tare_quant_sweep(const struct tare_quant_work *work) {
         .work = work,
         .fences = TARE_NEW_ARRAY(work->arena, struct tare_node *, work->n_layers + 1),
     };
-    tare_status status = sweeper.fences ? note_ops(&sweeper) : TARE_NO_MEMORY;
+    tare_status status = sweeper.fences ? add_ops(&sweeper) : TARE_NO_MEMORY;
     if (status == TARE_OK) status = each_graph(&sweeper, change_all_controls);
     if (status == TARE_OK) remove_ops(work);
     if (status == TARE_OK) status = each_graph(&sweeper, share_constants);

@@ -142,16 +142,16 @@ struct trial {
     struct trials *outputs; /* by return */
 };
 
-/* Notes a shape whose number of rows follows. */
-static void note_columns(struct trials *seen, const struct tare_shape *shape) {
+/* A shape whose number of rows follows. */
+static void add_shape(struct trials *seen, const struct tare_shape *shape) {
     if (!seen->batch.rank) seen->batch = *shape;
     for (int d = 1; d < shape->rank && shape->rank == seen->batch.rank; d++)
         seen->grows |= shape->dims[d] != TARE_UNKNOWN_DIM && seen->batch.dims[d] != TARE_UNKNOWN_DIM &&
                        shape->dims[d] != seen->batch.dims[d];
 }
 
-static void note_outputs(const struct trial *t, struct tare_shape *const *nodes, const struct tare_shape *args,
-                         int64_t size) {
+static void add_outputs(const struct trial *t, struct tare_shape *const *nodes, const struct tare_shape *args,
+                        int64_t size) {
     for (size_t i = 0; i < t->function->n_returns; i++) {
         const struct tare_edge edge = t->function->returns[i].edge;
         const struct tare_shape *shape =
@@ -161,7 +161,7 @@ static void note_outputs(const struct trial *t, struct tare_shape *const *nodes,
         if (unknown || (shape->rank > 0 && shape->dims[0] == size)) {
             seen->others++;
             seen->unknown += unknown;
-            if (!unknown) note_columns(seen, shape);
+            if (!unknown) add_shape(seen, shape);
         } else {
             if (seen->fixed++) continue;
             seen->shape = *shape;
@@ -188,7 +188,7 @@ static tare_status try_size(const struct trial *t, int64_t size, int rank) {
     }
     const tare_status status = tare_graph_infer_shapes_of(&nodes, t->arena, function, args, t->handles);
     if (status != TARE_OK) return tare_error_dismiss(status);
-    note_outputs(t, nodes, args, size);
+    add_outputs(t, nodes, args, size);
     return TARE_OK;
 }
 
@@ -200,8 +200,8 @@ static bool has_unknown_rank(const struct trial *t) {
     return false;
 }
 
-static tare_status note_growth(struct tare_batching_result *out, const struct trial *t, const struct tare_return *ret,
-                               const struct trials *seen) {
+static tare_status add_growth(struct tare_batching_result *out, const struct trial *t, const struct tare_return *ret,
+                              const struct trials *seen) {
     char text[TARE_SHAPE_TEXT_SIZE];
     if (!seen->grows) return TARE_OK;
     return batch_add_note(
@@ -244,7 +244,7 @@ static tare_status judge(struct tare_batching_result *out, const struct trial *t
                 "tensors: output '%s' (node '%s') has shape %s for a batch of %lld (return a row a sample, or batch "
                 "another function or signature)",
                 ret->name, ret->edge.node->name, tare_shape_text(text, &seen->shape), (long long)seen->size);
-        TARE_TRY(note_growth(out, t, ret, seen));
+        TARE_TRY(add_growth(out, t, ret, seen));
         if (seen->unknown < seen->others) continue;
         TARE_TRY(declared_rows(&rows, t, i));
         if (rows != TARE_UNKNOWN_DIM)

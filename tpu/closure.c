@@ -143,7 +143,7 @@ static bool is_live(const struct sharing *sharing, const struct tare_graph *grap
     return tare_graph_table_get(&sharing->live, graph);
 }
 
-static tare_status note_outer(void *arg, const struct tare_node *node, struct tare_graph *callee) {
+static tare_status add_outer(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     struct sharing *sharing = arg;
     (void)node;
     if (!tare_graph_table_set(&sharing->outer, callee, callee)) return TARE_NO_MEMORY;
@@ -152,21 +152,21 @@ static tare_status note_outer(void *arg, const struct tare_node *node, struct ta
 }
 
 /* With `inside`, only the calls that the closure does not follow. */
-static tare_status note_calls(struct sharing *sharing, const struct tare_graph *graph, bool inside, bool live) {
+static tare_status add_calls(struct sharing *sharing, const struct tare_graph *graph, bool inside, bool live) {
     sharing->noting_live = live;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
         if (node->dead || (inside && follows(sharing->closure, node))) continue;
-        TARE_TRY(tare_node_each_function(node, note_outer, sharing));
+        TARE_TRY(tare_node_each_function(node, add_outer, sharing));
     }
     return TARE_OK;
 }
 
-static tare_status note_outside(struct sharing *sharing, const struct tare_graph_model *model) {
-    TARE_TRY(note_calls(sharing, model->main, find_member(sharing, model->main), true));
+static tare_status add_outside(struct sharing *sharing, const struct tare_graph_model *model) {
+    TARE_TRY(add_calls(sharing, model->main, find_member(sharing, model->main), true));
     for (size_t f = 0; f < model->n_functions; f++) {
         const struct tare_graph *graph = model->functions[f];
-        TARE_TRY(note_calls(sharing, graph, find_member(sharing, graph), is_live(sharing, graph)));
+        TARE_TRY(add_calls(sharing, graph, find_member(sharing, graph), is_live(sharing, graph)));
     }
     return TARE_OK;
 }
@@ -180,14 +180,14 @@ static bool is_shared(const struct sharing *sharing, const struct tare_graph *gr
 static tare_status find_shared(struct sharing *sharing, const struct tare_graph_model *model) {
     struct tare_tpu_closure *closure = sharing->closure;
     bool changed = true;
-    TARE_TRY(note_outside(sharing, model));
+    TARE_TRY(add_outside(sharing, model));
     while (changed) {
         changed = false;
         for (size_t m = 0; m < closure->count; m++) {
             const struct tare_tpu_member *member = &closure->members[m];
             if (member->is_entry || sharing->shared[m] || !is_shared(sharing, member->graph)) continue;
             sharing->shared[m] = changed = true;
-            TARE_TRY(note_calls(sharing, member->graph, false, is_live(sharing, member->graph)));
+            TARE_TRY(add_calls(sharing, member->graph, false, is_live(sharing, member->graph)));
         }
     }
     return TARE_OK;
@@ -196,7 +196,7 @@ static tare_status find_shared(struct sharing *sharing, const struct tare_graph_
 /* ---- copies ---- */
 
 /* The callers of a changed function also change, because they call a different function. */
-static tare_status note_change(void *arg, const struct tare_node *node, struct tare_graph *callee) {
+static tare_status change_caller(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     const struct tare_tpu_member *member = find_member(arg, callee);
     struct tare_tpu_member *caller = find_member(arg, node->graph);
     if (member && member->changes && caller) caller->changes = true;
@@ -212,7 +212,7 @@ static tare_status spread_changes(struct sharing *sharing) {
         for (size_t m = closure->count; m-- > 0;) {
             const struct tare_graph *graph = closure->members[m].graph;
             for (size_t i = 0; i < graph->n_nodes; i++)
-                if (!graph->nodes[i]->dead) TARE_TRY(tare_node_each_function(graph->nodes[i], note_change, sharing));
+                if (!graph->nodes[i]->dead) TARE_TRY(tare_node_each_function(graph->nodes[i], change_caller, sharing));
         }
         for (size_t m = 0; m < closure->count; m++)
             after += closure->members[m].changes;

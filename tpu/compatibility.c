@@ -517,7 +517,7 @@ static bool was_checked(const struct checker *checker, const struct tare_graph *
     return c != NULL;
 }
 
-static tare_status note_checked(struct checker *checker, const struct tare_graph *graph, const bool *arg_constant) {
+static tare_status add_checked(struct checker *checker, const struct tare_graph *graph, const bool *arg_constant) {
     struct checked *c = TARE_NEW(checker->arena, struct checked);
     if (!c) return TARE_NO_MEMORY;
     *c = (struct checked){ graph, arg_constant, tare_graph_table_get(&checker->checked, graph) };
@@ -536,7 +536,7 @@ static tare_status check_graph(struct checker *checker, const struct tare_graph 
         if (!graph->nodes[i]->dead) TARE_TRY(check_node(checker, graph->nodes[i]));
     checker->depth--;
     checker->origins = outer;
-    return note_checked(checker, graph, arg_constant);
+    return add_checked(checker, graph, arg_constant);
 }
 
 /* ---- boundary ---- */

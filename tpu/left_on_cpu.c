@@ -51,7 +51,7 @@ static tare_status add(struct walk *walk, const struct tare_node *node) {
     return TARE_OK;
 }
 
-static tare_status look_at(struct walk *walk, const struct tare_node *node) {
+static tare_status check_node(struct walk *walk, const struct tare_node *node) {
     if (tare_op_is_one_of(node->op, ops)) TARE_TRY(add(walk, node));
     return tare_node_each_function(node, push, walk);
 }
@@ -63,11 +63,11 @@ static tare_status run(struct walk *walk, const struct tare_graph_model *model) 
     if (!walk->stack) return TARE_NO_MEMORY;
     TARE_TRY(tare_model_served_nodes(&served, walk->arena, model));
     for (size_t i = 0; i < main->n_nodes; i++)
-        if (served[i]) TARE_TRY(look_at(walk, main->nodes[i]));
+        if (served[i]) TARE_TRY(check_node(walk, main->nodes[i]));
     while (walk->depth) {
         const struct tare_graph *graph = walk->stack[--walk->depth];
         for (size_t i = 0; i < graph->n_nodes; i++)
-            if (!graph->nodes[i]->dead) TARE_TRY(look_at(walk, graph->nodes[i]));
+            if (!graph->nodes[i]->dead) TARE_TRY(check_node(walk, graph->nodes[i]));
     }
     return TARE_OK;
 }

@@ -423,7 +423,7 @@ static bool *mark_nodes(const struct task *task, struct tare_node *const *nodes,
 }
 
 /* The part of an earlier signature that computes the same; NULL: none. */
-static struct tare_graph *find_twin(const struct splitter *s, const struct tare_graph *function) {
+static struct tare_graph *find_same(const struct splitter *s, const struct tare_graph *function) {
     for (size_t i = 0; i < s->out->count; i++) {
         struct tare_graph *earlier = s->out->choices[i].kind == TARE_TPU_BY_CONCRETE
                                          ? tare_model_find_function(s->model, s->out->choices[i].name)
@@ -434,7 +434,7 @@ static struct tare_graph *find_twin(const struct splitter *s, const struct tare_
 }
 
 /* Two signatures of one network share its part, and so its weights. */
-static tare_status call_twin(struct task *task, const struct tare_graph *part, const struct tare_graph *twin) {
+static tare_status call_same(struct task *task, const struct tare_graph *part, const struct tare_graph *equal) {
     struct tare_graph_model *model = task->s->model;
     struct tare_node *call = NULL;
     bool *live = TARE_NEW_ARRAY(task->s->arena, bool, model->n_functions + 1);
@@ -443,7 +443,7 @@ static tare_status call_twin(struct task *task, const struct tare_graph *part, c
         if (tare_node_function(task->graph->nodes[i], "f") == part) call = task->graph->nodes[i];
     for (size_t i = 0; i < model->n_functions; i++)
         live[i] = model->functions[i] != part;
-    TARE_TRY(tare_node_set_func(call, "f", twin->name));
+    TARE_TRY(tare_node_set_func(call, "f", equal->name));
     tare_model_remove_functions(model, live);
     return TARE_OK;
 }
@@ -451,17 +451,17 @@ static tare_status call_twin(struct task *task, const struct tare_graph *part, c
 static tare_status outline(const char **name, struct task *task, struct tare_node *const *nodes, size_t count) {
     bool *chosen = mark_nodes(task, nodes, count);
     const char *stem = tare_arena_printf(&task->s->model->arena, "%s_tpu", task->graph->name);
-    struct tare_graph *function, *twin;
+    struct tare_graph *function, *equal;
     *name = stem ? tare_model_unused_name(task->s->model, stem) : NULL;
     if (!chosen || !*name) return TARE_NO_MEMORY;
     TARE_TRY(tare_split_copy_derived(task->graph, chosen, task->s->arena));
     chosen = mark_nodes(task, nodes, count); /* the graph may have grown */
     if (!chosen) return TARE_NO_MEMORY;
     TARE_TRY(tare_graph_outline(&function, task->graph, chosen, *name));
-    twin = find_twin(task->s, function);
-    if (twin) {
-        *name = twin->name;
-        return call_twin(task, function, twin);
+    equal = find_same(task->s, function);
+    if (equal) {
+        *name = equal->name;
+        return call_same(task, function, equal);
     }
     return add_choice(task->s, TARE_TPU_BY_CONCRETE, *name);
 }

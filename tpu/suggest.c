@@ -58,7 +58,7 @@ struct crossings {
     struct tare_edge seen[4];
 };
 
-static tare_status note_crossing(struct crossings *c, const struct search *s, struct tare_edge edge) {
+static tare_status add_crossing(struct crossings *c, const struct search *s, struct tare_edge edge) {
     enum { SHOWN = sizeof c->seen / sizeof *c->seen };
     if (strcmp(edge.node->op, "Const") == 0) return TARE_OK; /* copied into the part */
     for (size_t i = 0; i < c->count && i < SHOWN; i++)
@@ -85,7 +85,7 @@ static tare_status describe_part(const char **out, const struct search *s, const
             const struct tare_node *from = node->inputs[k].node;
             const bool inside = is_part(split, node, place), begins = is_part(split, from, place);
             if (place == TARE_TPU_AFTER ? inside && !begins : !inside && begins)
-                TARE_TRY(note_crossing(&crossings, s, node->inputs[k]));
+                TARE_TRY(add_crossing(&crossings, s, node->inputs[k]));
         }
     }
     const size_t ops = count_part(split, place);

@@ -27,7 +27,7 @@ struct search {
     struct tare_graph_table placed, seen;
 };
 
-static tare_status note_placed(struct search *s, struct tare_graph *const *placed, size_t n_placed) {
+static tare_status add_placed(struct search *s, struct tare_graph *const *placed, size_t n_placed) {
     struct tare_tpu_closure closure = { 0 };
     if (!n_placed) return TARE_OK;
     TARE_TRY(tare_tpu_closure(&closure, s->arena, placed, n_placed));
@@ -54,7 +54,7 @@ static tare_status add_write(struct search *s, const struct tare_variable *varia
                : TARE_NO_MEMORY;
 }
 
-static tare_status note_writes(struct search *s, const struct tare_node *node) {
+static tare_status add_writes(struct search *s, const struct tare_node *node) {
     struct tare_tpu_written *out = s->out;
     if (!out->bindings) TARE_TRY(tare_bindings_new(&out->bindings, s->model));
     for (size_t i = 0; i < node->n_inputs; i++)
@@ -72,7 +72,7 @@ static tare_status search_function(struct search *s, struct tare_graph *first) {
         if (tare_graph_table_get(&s->seen, graph) || tare_graph_table_get(&s->placed, graph)) continue;
         if (!tare_graph_table_set(&s->seen, graph, closure.members[k].graph)) return TARE_NO_MEMORY;
         for (size_t i = 0; i < graph->n_nodes; i++)
-            if (!graph->nodes[i]->dead && tare_tpu_assigns(graph->nodes[i])) TARE_TRY(note_writes(s, graph->nodes[i]));
+            if (!graph->nodes[i]->dead && tare_tpu_assigns(graph->nodes[i])) TARE_TRY(add_writes(s, graph->nodes[i]));
     }
     return TARE_OK;
 }
@@ -91,7 +91,7 @@ tare_status tare_tpu_written_find(struct tare_tpu_written *out, struct tare_aren
     struct search search = { .out = out, .arena = arena, .model = model };
     tare_status status;
     memset(out, 0, sizeof *out);
-    status = note_placed(&search, placed, n_placed);
+    status = add_placed(&search, placed, n_placed);
     if (status == TARE_OK) status = search_signatures(&search);
     tare_graph_table_free(&search.placed);
     tare_graph_table_free(&search.seen);

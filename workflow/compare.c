@@ -174,7 +174,7 @@ static tare_status explain(struct tare_compare_job *c, const struct tare_variant
 }
 
 /* Layers of the last row that lose more than they need to: the first ones in the log, all in the reports. */
-static tare_status note_warnings(struct tare_compare_job *c, const struct tare_quant_report *report) {
+static tare_status add_warnings(struct tare_compare_job *c, const struct tare_quant_report *report) {
     enum { SHOWN = 3 };
     const struct tare_log silent = tare_warnings_silent(&c->result.warnings);
     struct tare_strbuf name = { 0 };
@@ -216,7 +216,7 @@ static tare_status compare_variant(struct tare_compare_job *c, const struct tare
     if (status == TARE_OK) {
         status = check_quantized(&skipped, c, variant, &report);
         if (status == TARE_OK && !skipped) status = add_row(c, model, variant, &report);
-        if (status == TARE_OK && !skipped) status = note_warnings(c, &report);
+        if (status == TARE_OK && !skipped) status = add_warnings(c, &report);
         if (status == TARE_OK) status = explain(c, variant, &report);
         tare_model_free(model);
     }
@@ -322,7 +322,7 @@ static tare_status check_leakage(struct tare_compare_job *c) {
 }
 
 /* Keeps the first failure, which tare_workflow_compare_failure returns after the reports. */
-static tare_status note_failure(const char **text, struct tare_compare_job *c, tare_status status) {
+static tare_status keep_failure(const char **text, struct tare_compare_job *c, tare_status status) {
     *text = tare_arena_strdup(&c->result.arena, tare_error_text());
     if (!*text) return TARE_NO_MEMORY;
     if (c->failure == TARE_OK) {
@@ -346,7 +346,7 @@ static const char *without_prefix(const char *text, const char *name) {
 
 static tare_status list_failure(struct tare_compare_job *c, const struct tare_variant *variant, tare_status status) {
     const char *text;
-    TARE_TRY(note_failure(&text, c, status));
+    TARE_TRY(keep_failure(&text, c, status));
     return tare_workflow_compare_skip(c, variant, without_prefix(text, variant->name));
 }
 
@@ -372,7 +372,7 @@ static tare_status compare_given(struct tare_compare_job *c) {
         const tare_status status = tare_workflow_compare_run_given(c, i);
         const char *text;
         if (status == TARE_OK) continue;
-        TARE_TRY(note_failure(&text, c, status));
+        TARE_TRY(keep_failure(&text, c, status));
         TARE_TRY(
             tare_comparison_skip(&c->result, c->given[i], NULL, NULL, without_prefix(text, c->options->with.items[i])));
     }
@@ -466,7 +466,7 @@ static tare_status list_variants(struct tare_compare_job *c) {
     return tare_variants_parse(&c->variants, arena, c->methods, c->algorithms, options->granularities, &c->plan);
 }
 
-static tare_status take_rest(struct tare_compare_job *c) {
+static tare_status choose_rest(struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
     if (tare_feedback_is_given(task->feedback))
         return TARE_FAIL(TARE_USAGE, "--feedback and --rest are mutually exclusive: the records that are left do not "
@@ -508,7 +508,7 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
                                                 .metric = options->metric,
                                                 .threads = options->threads ? options->threads : tare_cpu_count(),
                                                 .quiet = task->quiet };
-    if (options->rest) TARE_TRY(take_rest(out));
+    if (options->rest) TARE_TRY(choose_rest(out));
     out->result.keeps_changed = true;
     out->result.chip = options->chip;
     out->result.margin = options->margin;

@@ -221,10 +221,10 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
     return status;
 }
 
-/* ---- telling ---- */
+/* ---- findings ---- */
 
 /* Whether the finding is the only reason of the failure and thus in its text. */
-static void tell_findings(const struct tare_log *log, const struct tare_conversion *conversion, tare_status status) {
+static void warn_of_findings(const struct tare_log *log, const struct tare_conversion *conversion, tare_status status) {
     size_t errors = 0;
     for (size_t i = 0; i < conversion->n_findings; i++)
         errors += tare_tpu_finding_is_error(conversion->findings[i].kind);
@@ -242,7 +242,7 @@ static size_t reason_stem(const char *reason) {
 }
 
 /* One line per kind of reason, with the number of nodes, the first use and the number of other uses. */
-static void tell_float32(const struct tare_log *log, const struct tare_bf16_kept_list *kept) {
+static void print_float32(const struct tare_log *log, const struct tare_bf16_kept_list *kept) {
     for (size_t i = 0; i < kept->count; i++) {
         const char *reason = kept->items[i].reason;
         const size_t stem = reason_stem(reason);
@@ -269,7 +269,7 @@ static void tell_float32(const struct tare_log *log, const struct tare_bf16_kept
 }
 
 /* What the check measured, in two lines at most. */
-static void tell_checked(const struct tare_log *log, const struct tare_bfloat16_checked *checked) {
+static void print_checked(const struct tare_log *log, const struct tare_bfloat16_checked *checked) {
     const struct tare_bfloat16_output *worst = NULL;
     if (checked->skipped) tare_note(log, "bfloat16 was not checked: %s", checked->skipped);
     for (size_t i = 0; i < checked->n_outputs; i++)
@@ -289,7 +289,7 @@ static void tell_checked(const struct tare_log *log, const struct tare_bfloat16_
                   worst->key, worst->signature, worst->sqnr, TARE_BFLOAT16_DB);
 }
 
-static void tell_notes(const struct tare_log *log, const struct tare_conversion *conversion) {
+static void print_notes(const struct tare_log *log, const struct tare_conversion *conversion) {
     const struct tare_tpu_converted *existing = &conversion->existing;
     if (existing->tpu_calls)
         tare_note(log, "the model has been converted for TPU before: %zu TPUPartitionedCall (%s) are kept unchanged",
@@ -301,7 +301,7 @@ static void tell_notes(const struct tare_log *log, const struct tare_conversion 
         tare_note(log, "function %s (%s) %s%s", composite->function, composite->implements,
                   composite->reason ? "stays composite: " : "was fused", composite->reason ? composite->reason : "");
     }
-    tell_float32(log, &conversion->kept);
+    print_float32(log, &conversion->kept);
     if (conversion->bfloat16)
         tare_note(log,
                   "%s is bfloat16 already: all else stays float32, as with bfloat16_optimization: DISABLED "
@@ -325,12 +325,12 @@ void tare_workflow_convert_log(const struct tare_log *log, const struct tare_con
     if (converter->has_quantization && converter->quantization.warning)
         tare_warn(log, "%s", converter->quantization.warning);
     if (converted->was_quantized) tare_workflow_quantize_log(log, &converted->quantized);
-    tell_findings(log, &converted->conversion, status);
+    warn_of_findings(log, &converted->conversion, status);
     if (status == TARE_OK && converted->module_error)
         tare_warn(log, "%s; it stays a module, in float32, and fails on a TPU unless XLA supports it there",
                   converted->module_error);
     if (status == TARE_OK && converted->module_note) tare_warn(log, "%s", converted->module_note);
-    if (status == TARE_OK) tell_checked(log, &converted->checked);
+    if (status == TARE_OK) print_checked(log, &converted->checked);
     if (status == TARE_OK && converted->conversion.seeds.count)
         tare_warn(log,
                   "%zu assignment%s removed that only advance%s a seed (%s), because a TPU function cannot write "
@@ -340,7 +340,7 @@ void tare_workflow_convert_log(const struct tare_log *log, const struct tare_con
                   converted->conversion.seeds.count == 1 ? "s" : "", converted->conversion.seeds.first);
     for (size_t i = 0; status == TARE_OK && i < converted->conversion.batching.n_warnings; i++)
         tare_warn(log, "%s", converted->conversion.batching.warnings[i]);
-    if (status == TARE_OK) tell_notes(log, &converted->conversion);
+    if (status == TARE_OK) print_notes(log, &converted->conversion);
     if (status == TARE_OK && converted->unfolded)
         tare_note(log,
                   "%zu batch normalization%s not folded because variables stay (--keep-variables, convert_checkpoint): "

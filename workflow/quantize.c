@@ -49,8 +49,8 @@ static tare_status choose_format(struct tare_quantize_request *request) {
 }
 
 /* What the chip of the request has no units for, or that it was given float8. */
-static tare_status note_units(struct tare_quantized *out, struct tare_arena *arena,
-                              const struct tare_quantize_request *request) {
+static tare_status warn_of_units(struct tare_quantized *out, struct tare_arena *arena,
+                                 const struct tare_quantize_request *request) {
     const struct tare_quant_setting *setting = &out->plan.setting;
     const struct tare_tpu_chip *chip = request->chip ? &tare_tpu_chips[request->chip - 1] : NULL;
     if (!chip || !setting->method || !setting->method->integer_inputs) return TARE_OK;
@@ -253,7 +253,7 @@ static tare_status build(struct tare_quantized *out, struct tare_arena *arena, s
     if (!out->fastest.chip && !task->speed_is_known)
         TARE_TRY(tare_workflow_warn_of_slower(&out->report, arena, before, after));
     if (out->fastest.chip) TARE_TRY(tare_workflow_fastest_explain(&out->report, arena, &out->fastest));
-    TARE_TRY(note_units(out, arena, task->request));
+    TARE_TRY(warn_of_units(out, arena, task->request));
     if (!task->is_placed_later) TARE_TRY(tare_workflow_warn_of_left(&out->report, arena, model));
     if (!task->without_layers) TARE_TRY(tare_explain(&out->layers, arena, &out->report, calibration, false));
     if (task->request->allow_unquantized || out->fastest.n_float || !tare_quant_plan_quantizes(&plan)) return TARE_OK;

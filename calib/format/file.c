@@ -96,7 +96,7 @@ static void write_calibration(struct tare_wire_writer *out, const struct tare_ca
     }
 }
 
-static tare_status take_in_memory(void *arg, const void *data, size_t size) {
+static tare_status append_to_memory(void *arg, const void *data, size_t size) {
     struct tare_strbuf *bytes = arg;
     tare_strbuf_append(bytes, data, size);
     return bytes->failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory") : TARE_OK;
@@ -104,19 +104,19 @@ static tare_status take_in_memory(void *arg, const void *data, size_t size) {
 
 tare_status tare_calibration_encode(struct tare_strbuf *out, const struct tare_calibration *calibration) {
     struct tare_wire_writer writer;
-    tare_wire_begin(&writer, take_in_memory, out);
+    tare_wire_begin(&writer, append_to_memory, out);
     write_calibration(&writer, calibration);
     return tare_wire_end_with_checksum(&writer);
 }
 
-static tare_status take_in_file(void *arg, const void *data, size_t size) {
+static tare_status append_to_file(void *arg, const void *data, size_t size) {
     return tare_output_file_write(arg, data, size);
 }
 
 /* Ends the file. */
 static tare_status save(struct tare_output_file *file, const struct tare_calibration *calibration) {
     struct tare_wire_writer writer;
-    tare_wire_begin(&writer, take_in_file, file);
+    tare_wire_begin(&writer, append_to_file, file);
     write_calibration(&writer, calibration);
     tare_status status = tare_wire_end_with_checksum(&writer);
     if (status == TARE_OK) return tare_output_file_commit(file);
@@ -138,7 +138,7 @@ tare_status tare_calibration_save_held(const struct tare_calibration *calibratio
 
 /* ---- reading ---- */
 
-static void take_status(struct tare_wire_reader *in, tare_status status) {
+static void keep_status(struct tare_wire_reader *in, tare_status status) {
     if (in->status == TARE_OK) in->status = status;
 }
 
@@ -152,7 +152,7 @@ static void read_records(struct tare_wire_reader *in, struct tare_record_set *se
         if (!tare_add_i64(&first, next, (int64_t)gap) || !tare_add_i64(&end, first, (int64_t)length) || length == 0 ||
             touches)
             tare_wire_fail(in, "bad record range");
-        if (in->status == TARE_OK) take_status(in, tare_record_set_add(set, first, end));
+        if (in->status == TARE_OK) keep_status(in, tare_record_set_add(set, first, end));
         next = end;
     }
 }
@@ -168,7 +168,7 @@ static void read_bad(struct tare_wire_reader *in, struct tare_calibration *c, in
         bad.text = tare_wire_text(in);
         if (!tare_add_i64(&bad.record, next, (int64_t)gap) || bad.record == INT64_MAX)
             tare_wire_fail(in, "bad record number");
-        if (in->status == TARE_OK) take_status(in, tare_calibration_add_bad(c, input, &bad));
+        if (in->status == TARE_OK) keep_status(in, tare_calibration_add_bad(c, input, &bad));
         tare_free(bad.reason);
         tare_free(bad.text);
         if (in->status == TARE_OK) next = bad.record + 1;
@@ -185,7 +185,7 @@ static void read_inputs(struct tare_wire_reader *in, struct tare_calibration *c)
     for (size_t i = 0; i < count && in->status == TARE_OK; i++) {
         int32_t at = 0;
         char *signature = tare_wire_text(in), *file = tare_wire_text(in);
-        if (in->status == TARE_OK) take_status(in, tare_calibration_add_input(c, signature, file, &at));
+        if (in->status == TARE_OK) keep_status(in, tare_calibration_add_input(c, signature, file, &at));
         expect_last(in, i, c->n_inputs, (size_t)at == i);
         if (in->status == TARE_OK) read_records(in, &c->inputs[i].records);
         if (in->status == TARE_OK) read_bad(in, c, at);
@@ -201,7 +201,7 @@ static void read_digest_set(struct tare_wire_reader *in, struct tare_digest_set 
     for (size_t i = 0; i < count && in->status == TARE_OK; i++) {
         const uint64_t digest = tare_wire_u64(in);
         if (i > 0 && in->status == TARE_OK && digest <= set->items[i - 1]) tare_wire_fail(in, "digests out of order");
-        if (in->status == TARE_OK) take_status(in, tare_digest_set_add(set, digest));
+        if (in->status == TARE_OK) keep_status(in, tare_digest_set_add(set, digest));
     }
     tare_digest_set_finish(set);
 }
@@ -211,7 +211,7 @@ static void read_digests(struct tare_wire_reader *in, struct tare_calibration *c
     for (size_t i = 0; i < count && in->status == TARE_OK; i++) {
         struct tare_digest_set *set = NULL;
         char *signature = tare_wire_text(in);
-        if (in->status == TARE_OK) take_status(in, tare_calibration_add_digests(c, signature, &set));
+        if (in->status == TARE_OK) keep_status(in, tare_calibration_add_digests(c, signature, &set));
         expect_last(in, i, c->n_digests, in->status == TARE_OK && set == &c->digests[i].set);
         if (in->status == TARE_OK) read_digest_set(in, set, tare_calibration_signature_records(c, signature));
         tare_free(signature);
@@ -224,7 +224,7 @@ static void read_functions(struct tare_wire_reader *in, struct tare_calibration 
         struct tare_calibration_function *function = NULL;
         char *name = tare_wire_text(in);
         int64_t records = (int64_t)tare_wire_varint(in, INT64_MAX);
-        if (in->status == TARE_OK) take_status(in, tare_calibration_add_function(c, name, &function));
+        if (in->status == TARE_OK) keep_status(in, tare_calibration_add_function(c, name, &function));
         expect_last(in, i, c->n_functions, in->status == TARE_OK && function == &c->functions[i]);
         if (in->status == TARE_OK) function->records = records;
         tare_free(name);
@@ -237,7 +237,7 @@ static void read_coverage(struct tare_wire_reader *in, struct tare_calibration *
         char *function = tare_wire_text(in), *node = tare_wire_text(in), *op = tare_wire_text(in);
         int32_t number = (int32_t)tare_wire_varint(in, INT32_MAX);
         char *target = tare_wire_text(in);
-        if (in->status == TARE_OK) take_status(in, tare_coverage_add(&c->coverage, function, node, op, number, target));
+        if (in->status == TARE_OK) keep_status(in, tare_coverage_add(&c->coverage, function, node, op, number, target));
         int64_t records = (int64_t)tare_wire_varint(in, INT64_MAX);
         struct tare_coverage_side *last = in->status == TARE_OK ? &c->coverage.sides[c->coverage.count - 1] : NULL;
         bool is_last =
@@ -257,7 +257,7 @@ static void read_tensors(struct tare_wire_reader *in, struct tare_calibration *c
         struct tare_calibration_tensor *tensor = NULL;
         char *function = tare_wire_text(in), *node = tare_wire_text(in);
         int output = (int)tare_wire_varint(in, INT32_MAX);
-        if (in->status == TARE_OK) take_status(in, tare_calibration_add_tensor(c, function, node, output, &tensor));
+        if (in->status == TARE_OK) keep_status(in, tare_calibration_add_tensor(c, function, node, output, &tensor));
         expect_last(in, i, c->n_tensors, in->status == TARE_OK && tensor == c->tensors[i]);
         if (in->status == TARE_OK) tare_statistics_read(in, &tensor->statistics, c->n_inputs);
         tare_free(function);

@@ -385,7 +385,7 @@ static tare_status run_tasks(struct tare_batch_run *b) {
 /* ---- the whole ---- */
 
 /* A different op library makes a different job. */
-static tare_status note_version(struct tare_batch_run *b) {
+static tare_status set_version(struct tare_batch_run *b) {
     const struct tare_option_list *plugins = &b->options->plugins;
     char key[TARE_KEY_SIZE];
     b->version = TARE_VERSION;
@@ -405,7 +405,7 @@ static tare_status run_batch(struct tare_batch_run *b) {
         tare_batch_presence_begin(&b->presence, b->state, &b->ranks);
     }
     TARE_TRY(read_jobs(b));
-    TARE_TRY(note_version(b));
+    TARE_TRY(set_version(b));
     TARE_TRY(make_tasks(b));
     if (o->resume) TARE_TRY(look_back(b));
     if (o->dry_run) return tare_batch_plan_print(b, memory_budget(o));

@@ -59,7 +59,7 @@ static tare_status resolve_shared(struct tare_node *node, struct tare_shared_att
     return TARE_OK;
 }
 
-static void note_functions(struct tare_node *node) {
+static void find_functions(struct tare_node *node) {
     for (size_t i = 0; i < node->n_attrs; i++)
         node->has_no_functions &= node->attrs[i].kind != TARE_ATTR_FUNC;
 }
@@ -81,7 +81,7 @@ static tare_status import_attrs(struct tare_node *node, const Tensorflow__NodeDe
                                    def->n_attr));
     if (!shared) {
         share_attr_names(node);
-        note_functions(node);
+        find_functions(node);
         return resolve(node);
     }
     if (!shared->attrs) {
@@ -90,7 +90,7 @@ static tare_status import_attrs(struct tare_node *node, const Tensorflow__NodeDe
     }
     node->attrs = shared->attrs;
     node->n_attrs = node->attrs_capacity = shared->n_attrs;
-    note_functions(node);
+    find_functions(node);
     return resolve_shared(node, shared);
 }
 

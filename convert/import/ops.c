@@ -109,7 +109,7 @@ static tare_status import_definition(struct tare_graph_model *model, const Tenso
 
 /* ---- ops without any definition ---- */
 
-static tare_status note_output(struct tare_graph_model *model, const char *op, const char *name, size_t number) {
+static tare_status add_output(struct tare_graph_model *model, const char *op, const char *name, size_t number) {
     struct tare_name_list *list = tare_map_get(&model->unknown_outputs, op);
     const char **grown;
     size_t expected = number < SIZE_MAX ? number + 1 : number;
@@ -134,26 +134,26 @@ static tare_status note_output(struct tare_graph_model *model, const char *op, c
 }
 
 /* A reference to an output: "node:name:0" in a function, "node:2" in the main graph. */
-static tare_status note_use(struct tare_graph_model *model, const struct tare_map *unknown_nodes, const char *text) {
+static tare_status add_use(struct tare_graph_model *model, const struct tare_map *unknown_nodes, const char *text) {
     const char *colon = strchr(text, ':'), *end, *op, *name;
     op = tare_map_get_n(unknown_nodes, text, colon ? (size_t)(colon - text) : strlen(text));
     if (!op) return TARE_OK;
-    if (!colon) return note_output(model, op, NULL, 0);
+    if (!colon) return add_output(model, op, NULL, 0);
     end = strchr(colon + 1, ':');
-    if (!end && colon[1] >= '0' && colon[1] <= '9') return note_output(model, op, NULL, strtoul(colon + 1, NULL, 10));
+    if (!end && colon[1] >= '0' && colon[1] <= '9') return add_output(model, op, NULL, strtoul(colon + 1, NULL, 10));
     name = tare_arena_strndup(&model->arena, colon + 1, end ? (size_t)(end - colon - 1) : strlen(colon + 1));
-    return name ? note_output(model, op, name, 0) : TARE_NO_MEMORY;
+    return name ? add_output(model, op, name, 0) : TARE_NO_MEMORY;
 }
 
 /* An output may be used by a signature only. */
-static tare_status note_signature_uses(struct tare_graph_model *model, const struct tare_map *unknown_nodes,
-                                       const Tensorflow__MetaGraphDef *meta) {
+static tare_status add_signature_uses(struct tare_graph_model *model, const struct tare_map *unknown_nodes,
+                                      const Tensorflow__MetaGraphDef *meta) {
     for (size_t s = 0; s < meta->n_signature_def; s++) {
         const Tensorflow__SignatureDef *signature = meta->signature_def[s]->value;
         for (size_t i = 0; signature && i < signature->n_outputs; i++) {
             const Tensorflow__TensorInfo *info = signature->outputs[i]->value;
             if (info && info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME)
-                TARE_TRY(note_use(model, unknown_nodes, info->name));
+                TARE_TRY(add_use(model, unknown_nodes, info->name));
         }
     }
     return TARE_OK;
@@ -177,28 +177,28 @@ static tare_status find_unknown_nodes(struct tare_map *unknown, struct tare_grap
     return status;
 }
 
-static tare_status note_inputs(struct tare_graph_model *model, const struct tare_map *unknown,
-                               const struct tare_node_defs *nodes) {
+static tare_status add_input_uses(struct tare_graph_model *model, const struct tare_map *unknown,
+                                  const struct tare_node_defs *nodes) {
     struct tare_node_walk walk = { .all = nodes, .without_attrs = true };
     tare_status status;
     while ((status = tare_node_walk_next(&walk)) == TARE_OK && walk.def)
         for (size_t k = 0; k < walk.def->n_input; k++)
-            if ((status = note_use(model, unknown, walk.def->input[k])) != TARE_OK) goto done;
+            if ((status = add_use(model, unknown, walk.def->input[k])) != TARE_OK) goto done;
 done:
     tare_node_walk_end(&walk);
     return status;
 }
 
 /* Uses in a function, or in the main graph with its signatures (`meta`). */
-static tare_status note_uses(struct tare_graph_model *model, const struct tare_map *library,
-                             const struct tare_node_defs *nodes, const Tensorflow__FunctionDef *function,
-                             const Tensorflow__MetaGraphDef *meta) {
+static tare_status add_uses(struct tare_graph_model *model, const struct tare_map *library,
+                            const struct tare_node_defs *nodes, const Tensorflow__FunctionDef *function,
+                            const Tensorflow__MetaGraphDef *meta) {
     struct tare_map unknown = { 0 };
     tare_status status = find_unknown_nodes(&unknown, model, library, nodes);
-    if (status == TARE_OK && unknown.count) status = note_inputs(model, &unknown, nodes);
+    if (status == TARE_OK && unknown.count) status = add_input_uses(model, &unknown, nodes);
     for (size_t i = 0; function && unknown.count && i < function->n_ret && status == TARE_OK; i++)
-        status = note_use(model, &unknown, function->ret[i]->value);
-    if (meta && unknown.count && status == TARE_OK) status = note_signature_uses(model, &unknown, meta);
+        status = add_use(model, &unknown, function->ret[i]->value);
+    if (meta && unknown.count && status == TARE_OK) status = add_signature_uses(model, &unknown, meta);
     tare_map_free(&unknown);
     return status;
 }
@@ -220,15 +220,15 @@ static tare_status list_library(struct tare_map *library, struct tare_arena *nam
     return status;
 }
 
-static tare_status note_all_uses(struct tare_graph_model *model, const struct tare_map *library,
-                                 const struct tare_saved_model *source) {
+static tare_status add_all_uses(struct tare_graph_model *model, const struct tare_map *library,
+                                const struct tare_saved_model *source) {
     struct tare_node_defs nodes = tare_node_defs_of_graph(source->meta->graph_def, source->wire);
     struct tare_arena scratch = { 0 };
-    tare_status status = note_uses(model, library, &nodes, NULL, source->meta);
+    tare_status status = add_uses(model, library, &nodes, NULL, source->meta);
     for (size_t i = 0; i < tare_import_function_count(source) && status == TARE_OK; i++) {
         Tensorflow__FunctionDef *function;
         status = tare_import_function(&function, &nodes, &scratch, source, i);
-        if (status == TARE_OK) status = note_uses(model, library, &nodes, function, NULL);
+        if (status == TARE_OK) status = add_uses(model, library, &nodes, function, NULL);
     }
     tare_arena_free(&scratch);
     return status;
@@ -243,7 +243,7 @@ tare_status tare_import_custom_ops(struct tare_graph_model *model, const struct 
     for (size_t i = 0; list && i < list->n_op; i++)
         TARE_TRY(tare_error_prefix(import_definition(model, list->op[i]), "op %s", list->op[i]->name));
     status = list_library(&library, &names, source);
-    if (status == TARE_OK) status = note_all_uses(model, &library, source);
+    if (status == TARE_OK) status = add_all_uses(model, &library, source);
     tare_map_free(&library);
     tare_arena_free(&names);
     return status;

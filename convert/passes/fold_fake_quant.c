@@ -70,7 +70,7 @@ static tare_status compute(struct tare_tensor *out, bool *known, const struct fo
     return status;
 }
 
-static tare_status note_fake_quant(struct rounding *rounding, const struct folding *f, const struct tare_node *node) {
+static tare_status add_fake_quant(struct rounding *rounding, const struct folding *f, const struct tare_node *node) {
     struct tare_tensor value = { 0 };
     bool known;
     TARE_TRY(compute(&value, &known, f, node));
@@ -86,16 +86,16 @@ static tare_status note_fake_quant(struct rounding *rounding, const struct foldi
 /* ---- the uses of variables ---- */
 
 /* Visits the uses of a value that was read: each must be a FakeQuant of it, or an Identity with such uses. */
-static tare_status note_uses(struct rounding *rounding, const struct folding *f, const struct tare_node *node) {
+static tare_status add_uses(struct rounding *rounding, const struct folding *f, const struct tare_node *node) {
     size_t visited = 0;
     for (const struct tare_use *use = tare_node_first_use(node); use; use = tare_node_next_use(use)) {
         const struct tare_node *user = use->user;
         if (user->dead) continue;
         visited++;
         if (is_fake_quant(user) && use->input == 0)
-            TARE_TRY(note_fake_quant(rounding, f, user));
+            TARE_TRY(add_fake_quant(rounding, f, user));
         else if (strcmp(user->op, "Identity") == 0)
-            TARE_TRY(note_uses(rounding, f, user));
+            TARE_TRY(add_uses(rounding, f, user));
         else
             rounding->excluded = true;
     }
@@ -115,7 +115,7 @@ static tare_status passes_handle(bool *out, const struct tare_node *node) {
     return tare_error_dismiss(status);
 }
 
-static tare_status note_handles(const struct folding *f, const struct tare_node *node) {
+static tare_status add_handles(const struct folding *f, const struct tare_node *node) {
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_edge edge = node->inputs[i];
         const struct tare_variable *variable;
@@ -124,7 +124,7 @@ static tare_status note_handles(const struct folding *f, const struct tare_node 
         variable = tare_bindings_variable(f->bindings, edge, NULL);
         if (!variable || !variable->constant) continue;
         if (strcmp(node->op, "ReadVariableOp") == 0) {
-            TARE_TRY(note_uses(rounding_of(f, variable), f, node));
+            TARE_TRY(add_uses(rounding_of(f, variable), f, node));
             continue;
         }
         TARE_TRY(passes_handle(&passes, node));
@@ -133,10 +133,10 @@ static tare_status note_handles(const struct folding *f, const struct tare_node 
     return TARE_OK;
 }
 
-static tare_status note_graph(const struct folding *f, const struct tare_graph *graph) {
+static tare_status add_graph(const struct folding *f, const struct tare_graph *graph) {
     TARE_TRY(tare_graph_index_uses(graph));
     for (size_t n = 0; n < graph->n_nodes; n++)
-        if (!graph->nodes[n]->dead) TARE_TRY(note_handles(f, graph->nodes[n]));
+        if (!graph->nodes[n]->dead) TARE_TRY(add_handles(f, graph->nodes[n]));
     return TARE_OK;
 }
 
@@ -175,7 +175,7 @@ static void set_values(struct folding *f) {
 static tare_status fold(struct folding *f, size_t *changes) {
     struct tare_graph_model *model = f->model;
     for (size_t i = 0; i <= model->n_functions; i++)
-        TARE_TRY(note_graph(f, tare_model_graph(model, i)));
+        TARE_TRY(add_graph(f, tare_model_graph(model, i)));
     for (size_t v = 0; v < model->n_variables; v++)
         if (f->roundings[v].excluded) tare_tensor_reset(&f->roundings[v].value);
     for (size_t i = 0; i <= model->n_functions; i++)

@@ -69,16 +69,16 @@ static tare_status may_write(bool *out, const struct tare_node *node, size_t i) 
 }
 
 /* The handle of a write is that of one variable, of any of several, or unknown because nothing calls the function. */
-static void note_write(const struct tare_bindings *bindings, struct tare_edge handle, struct writes *writes,
-                       const struct tare_graph_model *model) {
+static void add_write(const struct tare_bindings *bindings, struct tare_edge handle, struct writes *writes,
+                      const struct tare_graph_model *model) {
     bool several;
     const struct tare_variable *variable = tare_bindings_variable(bindings, handle, &several);
     if (variable) writes->states[variable - model->variables].is_written = true;
     writes->any_of_several |= !variable && (several || !tare_node_is_arg(handle.node));
 }
 
-static tare_status note_writes(const struct tare_bindings *bindings, const struct tare_graph *graph,
-                               struct writes *writes, const struct tare_graph_model *model) {
+static tare_status add_writes(const struct tare_bindings *bindings, const struct tare_graph *graph,
+                              struct writes *writes, const struct tare_graph_model *model) {
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const struct tare_node *node = graph->nodes[n];
         if (node->dead) continue;
@@ -86,23 +86,23 @@ static tare_status note_writes(const struct tare_bindings *bindings, const struc
             bool is_write;
             if (!is_handle(node->inputs[i])) continue;
             TARE_TRY(may_write(&is_write, node, i));
-            if (is_write) note_write(bindings, node->inputs[i], writes, model);
+            if (is_write) add_write(bindings, node->inputs[i], writes, model);
         }
     }
     return TARE_OK;
 }
 
-static tare_status note_all_writes(const struct tare_bindings *bindings, struct variable_state *states,
-                                   const struct tare_graph_model *model) {
+static tare_status find_writes(const struct tare_bindings *bindings, struct variable_state *states,
+                               const struct tare_graph_model *model) {
     struct writes writes = { .states = states };
     for (size_t i = 0; i <= model->n_functions; i++)
-        TARE_TRY(note_writes(bindings, tare_model_graph(model, i), &writes, model));
+        TARE_TRY(add_writes(bindings, tare_model_graph(model, i), &writes, model));
     for (size_t v = 0; v < model->n_variables && writes.any_of_several; v++)
         states[v].is_written |= tare_bindings_is_mixed(bindings, &model->variables[v]);
     return TARE_OK;
 }
 
-static tare_status note_repeated_names(struct variable_state *states, const struct tare_graph_model *model) {
+static tare_status find_repeated_names(struct variable_state *states, const struct tare_graph_model *model) {
     struct tare_map names = { 0 };
     tare_status status = tare_map_reserve(&names, model->n_variables) ? TARE_OK : TARE_NO_MEMORY;
     for (size_t v = 0; v < model->n_variables && status == TARE_OK; v++) {
@@ -266,9 +266,9 @@ static tare_status run(struct tare_graph_model *model, size_t *changes) {
     struct variable_state *states = tare_calloc(model->n_variables + 1, sizeof *states);
     tare_status status = TARE_NO_MEMORY;
     if (!states) return status;
-    TARE_CHECK(note_repeated_names(states, model));
+    TARE_CHECK(find_repeated_names(states, model));
     TARE_CHECK(tare_bindings_new(&bindings, model));
-    TARE_CHECK(note_all_writes(bindings, states, model));
+    TARE_CHECK(find_writes(bindings, states, model));
     mark_large(model, states);
     for (size_t i = 0; i <= model->n_functions; i++)
         TARE_CHECK(freeze_graph(bindings, tare_model_graph(model, i), states, changes));

@@ -42,7 +42,7 @@ static struct callee *callee_of(struct round *round, const struct tare_graph *fu
     return callee && tare_graph_table_set(&round->callees, function, callee) ? callee : NULL;
 }
 
-static tare_status note_calls(struct round *round, struct tare_node *node) {
+static tare_status add_calls(struct round *round, struct tare_node *node) {
     struct tare_call_site site;
     if (node->dead) return TARE_OK;
     TARE_TRY(tare_call_site(&site, &round->arena, node));
@@ -60,7 +60,7 @@ static tare_status note_calls(struct round *round, struct tare_node *node) {
 }
 
 /* Functions that the object graph or an alias names are called with what a user passes. */
-static tare_status note_interface(struct round *round) {
+static tare_status add_interface(struct round *round) {
     const struct tare_graph_model *model = round->model;
     for (size_t i = 0; i < model->n_concretes + model->n_aliases; i++) {
         const struct tare_graph *function =
@@ -75,11 +75,11 @@ static tare_status note_interface(struct round *round) {
 
 static tare_status begin_round(struct round *round) {
     TARE_TRY(tare_bindings_new(&round->bindings, round->model));
-    TARE_TRY(note_interface(round));
+    TARE_TRY(add_interface(round));
     for (size_t g = 0; g <= round->model->n_functions; g++) {
         const struct tare_graph *graph = tare_model_graph(round->model, g);
         for (size_t i = 0; i < graph->n_nodes; i++)
-            TARE_TRY(note_calls(round, graph->nodes[i]));
+            TARE_TRY(add_calls(round, graph->nodes[i]));
     }
     return TARE_OK;
 }

@@ -19,7 +19,7 @@ static tare_status measure_model(struct tare_comparison_row **row, struct tare_c
     return tare_error_prefix(status, "%s", path);
 }
 
-static void take_figures(struct tare_job_result *result, const struct tare_comparison *c) {
+static void set_figures(struct tare_job_result *result, const struct tare_comparison *c) {
     const struct tare_metrics *base = tare_measured_of(c, &c->rows[0]), *made = tare_measured_of(c, &c->rows[1]);
     const struct tare_measure *measure = tare_measure_of(c);
     const struct tare_sensitivity_figures before = tare_sensitivity_figures_of(c, c->rows[0].outputs),
@@ -72,7 +72,7 @@ tare_status tare_job_measure(struct tare_job_result *result, const struct tare_j
     if (job->metric) TARE_TRY(tare_measure_read(&evaluation.metric, job->metric));
     status = measure_model(&row, &comparison, job->model, &open, &evaluation);
     if (status == TARE_OK) status = measure_model(&row, &comparison, folder, &open, &evaluation);
-    if (status == TARE_OK) take_figures(result, &comparison);
+    if (status == TARE_OK) set_figures(result, &comparison);
     tare_comparison_free(&comparison);
     return status;
 }

@@ -120,23 +120,23 @@ tare_status tare_batch_json(struct tare_strbuf *out, const struct tare_batch_rep
 
 /* ---- reading ---- */
 
-static const char *take_text(struct tare_arena *arena, const json_t *object, const char *key) {
+static const char *read_text(struct tare_arena *arena, const json_t *object, const char *key) {
     const char *text = json_string_value(json_object_get(object, key));
     return text ? tare_arena_strdup(arena, text) : NULL;
 }
 
-static double take_number(const json_t *object, const char *key) {
+static double read_number(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
     if (json_is_number(value)) return json_number_value(value);
     if (json_is_string(value)) return strcmp(json_string_value(value), "exact") == 0 ? INFINITY : -INFINITY;
     return NAN;
 }
 
-static int64_t take_integer(const json_t *object, const char *key) {
+static int64_t read_integer(const json_t *object, const char *key) {
     return (int64_t)json_integer_value(json_object_get(object, key));
 }
 
-static tare_status take_warnings(struct tare_job_result *out, struct tare_arena *arena, const json_t *root) {
+static tare_status read_warnings(struct tare_job_result *out, struct tare_arena *arena, const json_t *root) {
     const json_t *list = json_object_get(root, "warnings");
     const char **texts = TARE_NEW_ARRAY(arena, const char *, json_array_size(list) + 1);
     if (!texts) return TARE_NO_MEMORY;
@@ -150,38 +150,38 @@ static tare_status take_warnings(struct tare_job_result *out, struct tare_arena 
 
 static tare_status read_result(struct tare_job_result *out, struct tare_arena *arena, const json_t *root) {
     const char *outcome = json_string_value(json_object_get(root, "outcome"));
-    *out = tare_job_result_new(take_text(arena, root, "name"));
+    *out = tare_job_result_new(read_text(arena, root, "name"));
     for (int i = 0; i < 3 && outcome; i++)
         if (strcmp(outcome, outcome_names[i]) == 0) out->outcome = (enum tare_job_outcome)i;
     if (!out->name || !outcome) return TARE_FAIL(TARE_CORRUPT, "not a result of a job");
-    out->key = take_text(arena, root, "key");
-    out->run = take_text(arena, root, "run");
+    out->key = read_text(arena, root, "key");
+    out->run = read_text(arena, root, "run");
     if (!out->key) out->key = "";
     if (!out->run) out->run = "";
-    out->reason = take_text(arena, root, "reason");
-    out->output = take_text(arena, root, "output");
-    out->output_hash = take_text(arena, root, "output_hash");
-    out->top1 = take_number(root, "top1");
-    out->float_top1 = take_number(root, "float_top1");
-    out->agreement = take_number(root, "agreement");
-    out->sqnr_db = take_number(root, "sqnr_db");
-    out->measure = take_text(arena, root, "measure");
-    out->float_measure_value = take_number(root, "float_measure_value");
-    out->measure_value = take_number(root, "measure_value");
-    out->loss = take_number(root, "loss");
-    out->loss_high = take_number(root, "loss_high");
-    out->mae = take_number(root, "mae");
-    out->records = take_integer(root, "records");
-    out->chip = take_text(arena, root, "chip");
-    out->compiler = take_text(arena, root, "compiler");
+    out->reason = read_text(arena, root, "reason");
+    out->output = read_text(arena, root, "output");
+    out->output_hash = read_text(arena, root, "output_hash");
+    out->top1 = read_number(root, "top1");
+    out->float_top1 = read_number(root, "float_top1");
+    out->agreement = read_number(root, "agreement");
+    out->sqnr_db = read_number(root, "sqnr_db");
+    out->measure = read_text(arena, root, "measure");
+    out->float_measure_value = read_number(root, "float_measure_value");
+    out->measure_value = read_number(root, "measure_value");
+    out->loss = read_number(root, "loss");
+    out->loss_high = read_number(root, "loss_high");
+    out->mae = read_number(root, "mae");
+    out->records = read_integer(root, "records");
+    out->chip = read_text(arena, root, "chip");
+    out->compiler = read_text(arena, root, "compiler");
     for (size_t i = 0; i < N_CHIP_FIGURES; i++)
-        *(double *)((char *)out + chip_figures[i].offset) = take_number(root, chip_figures[i].key);
-    out->size_bytes = take_integer(root, "size_bytes");
-    out->float_bytes = take_integer(root, "float_bytes");
-    out->peak_bytes = take_integer(root, "peak_bytes");
-    out->attempts = (int)take_integer(root, "attempts");
+        *(double *)((char *)out + chip_figures[i].offset) = read_number(root, chip_figures[i].key);
+    out->size_bytes = read_integer(root, "size_bytes");
+    out->float_bytes = read_integer(root, "float_bytes");
+    out->peak_bytes = read_integer(root, "peak_bytes");
+    out->attempts = (int)read_integer(root, "attempts");
     out->seconds = json_number_value(json_object_get(root, "seconds"));
-    return take_warnings(out, arena, root);
+    return read_warnings(out, arena, root);
 }
 
 tare_status tare_job_result_load(struct tare_job_result *out, struct tare_arena *arena, const char *path) {

@@ -139,8 +139,8 @@ static void ranges_table(struct tare_strbuf *out, const struct tare_calibration_
 }
 
 /* Whether a single record determines the range. */
-static void note_outlier(struct tare_strbuf *out, const struct tare_calibration_report *report,
-                         const struct tare_calibration_report_tensor *t) {
+static void put_outlier(struct tare_strbuf *out, const struct tare_calibration_report *report,
+                        const struct tare_calibration_report_tensor *t) {
     const struct tare_statistics *s = &t->tensor->statistics;
     struct tare_range_without without;
     char record[TARE_CALIBRATION_NUMBER], low[TARE_CALIBRATION_NUMBER], high[TARE_CALIBRATION_NUMBER];
@@ -176,7 +176,7 @@ static void tensor_card(struct tare_strbuf *out, const struct tare_calibration_r
                       tare_calibration_count_text(text, t->elements),
                       100 * (double)s->histogram.zeros / (double)t->elements,
                       tare_calibration_value_text(mean, t->mean), tare_calibration_value_text(rms, t->rms));
-    note_outlier(out, report, t);
+    put_outlier(out, report, t);
     tare_page_pair_begin(out);
     tare_page_half_begin(out);
     draw_histogram(out, report, t);

@@ -74,7 +74,7 @@ static tare_status hold(struct tare_quant_layer *layer, struct tare_arena *arena
     return tare_tensor_share_as(layer->held, value, shape);
 }
 
-static tare_status take_widened(struct tare_quant_layer *layer, struct tare_arena *arena, struct tare_edge edge) {
+static tare_status hold_widened(struct tare_quant_layer *layer, struct tare_arena *arena, struct tare_edge edge) {
     struct tare_tensor value = { 0 };
     tare_status status = tare_quant_widened_weight(&value, edge);
     if (status == TARE_OK && value.dtype != TARE_DT_INVALID) status = hold(layer, arena, &value, &value.shape);
@@ -82,7 +82,7 @@ static tare_status take_widened(struct tare_quant_layer *layer, struct tare_aren
     return status;
 }
 
-static tare_status take_scaled(struct tare_quant_layer *layer, struct tare_arena *arena) {
+static tare_status hold_scaled(struct tare_quant_layer *layer, struct tare_arena *arena) {
     struct tare_tensor value = { 0 };
     tare_status status = tare_quant_scaled_stack(&value, layer->selection);
     if (status == TARE_OK && value.dtype != TARE_DT_INVALID) status = hold(layer, arena, &value, &value.shape);
@@ -91,25 +91,25 @@ static tare_status take_scaled(struct tare_quant_layer *layer, struct tare_arena
 }
 
 /* The constant at an input, in the graph or in a variable. */
-static tare_status take_constant(struct tare_quant_layer *layer, struct tare_arena *arena, struct tare_edge edge,
+static tare_status find_constant(struct tare_quant_layer *layer, struct tare_arena *arena, struct tare_edge edge,
                                  const struct tare_bindings *bindings) {
     struct tare_shape shape;
     layer->weight = tare_edge_constant(edge);
     if (layer->weight) return TARE_OK;
     layer->variable = tare_quant_constant_variable(&layer->read, &shape, edge, bindings);
-    return layer->variable ? hold(layer, arena, &layer->variable->value, &shape) : take_widened(layer, arena, edge);
+    return layer->variable ? hold(layer, arena, &layer->variable->value, &shape) : hold_widened(layer, arena, edge);
 }
 
 /* The constant, or the stack of weights that the operand is chosen from. */
-static tare_status take_weight(struct tare_quant_layer *layer, struct tare_arena *arena, size_t input,
+static tare_status find_weight(struct tare_quant_layer *layer, struct tare_arena *arena, size_t input,
                                const struct tare_model_shapes *shapes, const struct tare_bindings *bindings) {
     const struct tare_edge edge = layer->op->inputs[input];
-    TARE_TRY(take_constant(layer, arena, edge, bindings));
+    TARE_TRY(find_constant(layer, arena, edge, bindings));
     if (layer->weight || layer->kind == TARE_KIND_GATHER || !shapes) return TARE_OK;
     TARE_TRY(tare_quant_find_selection(&layer->selection, arena, edge, shapes));
     if (!layer->selection) return TARE_OK;
-    TARE_TRY(layer->selection->is_scaled ? take_scaled(layer, arena)
-                                         : take_constant(layer, arena, layer->selection->stack, bindings));
+    TARE_TRY(layer->selection->is_scaled ? hold_scaled(layer, arena)
+                                         : find_constant(layer, arena, layer->selection->stack, bindings));
     if (!layer->weight) layer->selection = NULL;
     return TARE_OK;
 }
@@ -174,9 +174,9 @@ static const char *why_no_weight(struct tare_edge edge, const struct tare_bindin
 tare_status tare_quant_find_weight(struct tare_quant_layer *layer, struct tare_arena *arena,
                                    const struct tare_model_shapes *shapes, const struct tare_bindings *bindings) {
     const bool either = tare_quant_multiplies_arrays(layer->kind);
-    TARE_TRY(take_weight(layer, arena, layer->right, shapes, bindings));
+    TARE_TRY(find_weight(layer, arena, layer->right, shapes, bindings));
     if (layer->weight) return TARE_OK;
-    if (either) TARE_TRY(take_weight(layer, arena, 0, shapes, bindings));
+    if (either) TARE_TRY(find_weight(layer, arena, 0, shapes, bindings));
     if (!layer->weight) {
         if (!layer->no_weight) layer->no_weight = why_no_weight(layer->op->inputs[layer->right], bindings);
         if (!layer->no_weight && either) layer->no_weight = why_no_weight(layer->op->inputs[0], bindings);

@@ -45,7 +45,7 @@ bool tare_exact_counts(const struct tare_exact_view *view, size_t i) {
     return !view->graph->nodes[i]->dead && (!view->served || view->served[i]);
 }
 
-static tare_status note_call(struct tare_exact_values *v, struct tare_node *node) {
+static tare_status add_call(struct tare_exact_values *v, struct tare_node *node) {
     struct tare_call_site site;
     TARE_TRY(tare_call_site(&site, v->arena, node));
     if (site.kind == TARE_CALL_NONE || site.kind == TARE_CALL_OTHER) return TARE_OK;
@@ -70,7 +70,7 @@ static tare_status build_views(struct tare_exact_values *v) {
     }
     for (size_t i = 0; i < v->n_views; i++)
         for (size_t k = 0; k < v->views[i].graph->n_nodes; k++)
-            if (tare_exact_counts(&v->views[i], k)) TARE_TRY(note_call(v, v->views[i].graph->nodes[k]));
+            if (tare_exact_counts(&v->views[i], k)) TARE_TRY(add_call(v, v->views[i].graph->nodes[k]));
     return TARE_OK;
 }
 

@@ -74,7 +74,7 @@ static tare_status run_model(double *db, struct tare_autotune_search *c, struct 
 }
 
 /* The report's texts belong to the model. */
-static tare_status note_layers(struct tare_autotune *out, const struct tare_quant_report *report) {
+static tare_status add_layers(struct tare_autotune *out, const struct tare_quant_report *report) {
     out->layers = TARE_NEW_ARRAY(&out->arena, struct tare_autotune_layer, report->count + 1);
     if (!out->layers) return TARE_NO_MEMORY;
     for (size_t i = 0; i < report->count; i++) {
@@ -106,7 +106,7 @@ tare_status tare_autotune_model(struct tare_graph_model **out, struct tare_autot
     variant.plan.accepts_arg = c;
     TARE_CHECK(tare_variant_source_make(out, &report, &arena, c->evaluation.source, &variant,
                                         c->fit ? c->fit : c->evaluation.calibration));
-    if (!c->out->layers) status = note_layers(c->out, &report);
+    if (!c->out->layers) status = add_layers(c->out, &report);
 done:
     tare_arena_free(&arena);
     return status;

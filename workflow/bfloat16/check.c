@@ -57,8 +57,8 @@ static tare_status observe(void *arg, const struct tare_node *node, size_t outpu
     return take(arg, node->graph->name, node->name, node, value);
 }
 
-static tare_status take_record(void *arg, const struct tare_sample *sample, const struct tare_record *where,
-                               const struct tare_tensor *outputs) {
+static tare_status add_record(void *arg, const struct tare_sample *sample, const struct tare_record *where,
+                              const struct tare_tensor *outputs) {
     struct check *check = arg;
     (void)sample;
     (void)where;
@@ -84,7 +84,7 @@ static tare_status run_group(struct check *check, const struct tare_graph_model 
     check->signature = tare_model_find_signature(model, group->signature->key);
     if (status == TARE_OK && check->observes) tare_session_observe(session, observe, is_observed, check);
     if (status == TARE_OK && check->signature)
-        status = tare_error_prefix(tare_run_records(session, check->signature, &options, take_record, check),
+        status = tare_error_prefix(tare_run_records(session, check->signature, &options, add_record, check),
                                    "signature '%s'", group->signature->key);
     if (check->record > check->out->records) check->out->records = check->record;
     tare_session_free(session);

@@ -36,8 +36,8 @@ static const char *rejection_of(const struct tare_check *check) {
     return NULL;
 }
 
-static tare_status take_made(const char **reason, struct tare_job_result *result, struct tare_arena *arena,
-                             const struct tare_job *job, const struct tare_check *check) {
+static tare_status set_made(const char **reason, struct tare_job_result *result, struct tare_arena *arena,
+                            const struct tare_job *job, const struct tare_check *check) {
     const struct tare_tpu_chip *chip = &tare_tpu_chips[job->limits.chip - 1];
     const char *error = rejection_of(check);
     result->chip = chip->name;
@@ -54,8 +54,8 @@ static tare_status take_made(const char **reason, struct tare_job_result *result
     return (error || bytes > chip->hbm_bytes) && !*reason ? TARE_NO_MEMORY : TARE_OK;
 }
 
-static tare_status take_float(const char **reason, struct tare_job_result *result, struct tare_arena *arena,
-                              const struct tare_job *job, const struct tare_check *check) {
+static tare_status set_float(const char **reason, struct tare_job_result *result, struct tare_arena *arena,
+                             const struct tare_job *job, const struct tare_check *check) {
     const double most = job->limits.max_time;
     result->float_cycles = tare_check_cycles(check);
     result->float_tpu_seconds = tare_check_seconds(check);
@@ -78,10 +78,10 @@ tare_status tare_check_job(const char **reason, struct tare_job_result *result, 
     *reason = NULL;
     if (!job->limits.chip) return TARE_OK;
     TARE_CHECK(check_model(&made, folder, job, ops));
-    TARE_CHECK(take_made(reason, result, arena, job, &made));
+    TARE_CHECK(set_made(reason, result, arena, job, &made));
     if (*reason || job->limits.max_time < 0) goto done;
     TARE_CHECK(check_model(&original, job->model, job, ops));
-    status = take_float(reason, result, arena, job, &original);
+    status = set_float(reason, result, arena, job, &original);
 done:
     tare_check_free(&original);
     tare_check_free(&made);
