@@ -38,6 +38,18 @@ expect() {
 # and under pipefail the writer's SIGPIPE makes of that a "no" now and then.
 sanitized() { grep -q libasan <<<"$(ldd "$tare")"; }
 
+# same_output NAME COMMAND…: what the command prints, standard output before standard error, is that of tests/cli/outputs/NAME.txt,
+# where folders of this machine are WORK and SOURCE. TARE_SET_OUTPUTS=1 writes the files anew: look at their difference then.
+same_output() {
+    local file=$source_dir/tests/cli/outputs/$1.txt status=0
+    shift
+    "$@" >"$work/stdout" 2>"$work/stderr" || status=$?
+    { cat "$work/stdout" "$work/stderr"; [ "$status" -eq 0 ] || echo "exit status $status"; } |
+        sed "s|$work|WORK|g; s|$source_dir|SOURCE|g; s|next: [^ ]*/tare |next: tare |; s|'[^ ']*/tare |'tare |g" >"$work/output"
+    if [ -n "${TARE_SET_OUTPUTS:-}" ]; then cp "$work/output" "$file"; fi
+    diff "$file" "$work/output" >"$work/difference" || fail "$*: $(cat "$work/difference")"
+}
+
 absent() { [ ! -e "$1" ] || fail "$1 was left behind"; }
 
 # ready PID: waits until the process has installed its signal handlers (it catches SIGTERM), at most 60 s. False if it ended.
