@@ -40,7 +40,7 @@ enum { TARE_VERDICT_DB = 20 };
  * those of about the same time (1 %) the one with the better measure, then with the better SQNR.
  *
  * In a comparison by time, candidates are also not slower than float on the chip: by the compiler's cycles, without
- * them by an estimate that is 15 % less. The fastest is recommended, of those of about the same time the smallest.
+ * them by an estimate that is 20 % less. The fastest is recommended, of those of about the same time the smallest.
  */
 struct tare_verdict tare_verdict_of(const struct tare_comparison *comparison);
 /* The margin of the comparison, in points (tare_measure_point). */

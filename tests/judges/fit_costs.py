@@ -1,7 +1,8 @@
 """fit_costs.py COUNTER FOLDER: writes tpu/cost/fitted.c to standard output: the cycles of each kind of work of tpu/cost/schedule.h, fitted
-to what the TPU compiler says of the networks in tests/tpu/compiler/networks.tsv and of the models FITTED in models.tsv (tpu_costs.py,
-which leaves them in FOLDER). COUNTER is build/tests/helpers/network_work, which prints what the estimate counts in
-them. To standard error: how well they fit, and the models HELD_OUT, which the fit does not see. Needs NumPy and SciPy.
+to what the TPU compiler says of the layers and networks in layers.tsv and networks.tsv of tests/tpu/compiler and of the models FITTED in
+models.tsv (tpu_costs.py, which leaves them in FOLDER). COUNTER is build/tests/helpers/network_work, which prints what the estimate counts in
+them. To standard error: how well they fit, how well each is told by a fit without it (a fifth of the names left out at a time), and the
+models HELD_OUT, which no fit sees. Needs NumPy and SciPy.
 
 The fit minimizes relative errors of cycles and of the quotient int8 ÷ bf16. Cycles that few models tell are held near those of PRIOR,
 which are what single ops of compiled programs cost. Batch 1 is left out: the compiler has other algorithms for it."""
@@ -16,20 +17,23 @@ from scipy.optimize import least_squares
 from scipy.stats import spearmanr
 
 WORKS = {  # how firmly the prior holds
-    "loops": 4.5, "denses": .3, "first": .3, "convs": .9, "bare": .9, "read tiles": 3, "written tiles": .3, "weight bytes": .09, "groups": .3, "latched": .15,
-    "streamed": .15, "latched wide": .15, "streamed wide": .15, "stem": .15, "turned": .15, "depthwise": .15, "conv tiles": .3,
-    "inner tiles": .3, "loop tiles": .6, "reduced tiles": .6, "spread tiles": .6, "curve tiles": .6}
-NARROW = [1830, 270, 3700, 1830, 1866, 19, 2, .0005, 0, 10, 1, 0, 0, 8, 25, 2.2, 11, 6, 22, 14, 9, 8]
-WIDE = [2120, 1000, 2000, 1000, 0, 11.4, 2, .0005, 0, 0, 0, 30, 1, 6, 25, 2.2, 4, 4, 3, 8, 8, 6]
-NARROW_INTEGER = [1830, 270, 3700, 1830, 1866, 19, 2, .0005, 10, 10, 2, 0, 0, 8, 25, 2.2, 11, 6, 22, 14, 9, 8]
-WIDE_INTEGER = [2120, 1900, 2000, 2000, 0, 11.4, 2, .0005, 15, 0, 0, 30, 3, 6, 25, 2.2, 4, 4, 3, 8, 8, 6]
-PRIOR = {False: np.array(NARROW + NARROW_INTEGER), True: np.array(WIDE + WIDE_INTEGER)}
-CHIPS = {  # clock, memory of the vector unit, whether its matrix units are of 256 × 256
-    "v5e": (1.5e9, 128, False), "v6e": (1.75e9, 128, True), "v5p": (1.75e9, 64, False), "tpu7x": (1.9e9, 64, True),
+    "loops": 4.5, "denses": .3, "first": .3, "convs": 2, "conv loops": 2, "bare": .9, "read tiles": 3, "written tiles": .3, "weight bytes": .3,
+    "groups": .6, "latched": .5, "streamed": .5, "latched wide": .5, "streamed wide": .5, "tall": 1, "stem": .3, "turned": .3, "depthwise": .5,
+    "conv tiles": .6, "inner tiles": 1, "loop tiles": .6, "reduced tiles": .6, "spread tiles": .6, "curve tiles": .6}
+NARROW = [1830, 270, 3700, 256, 1830, 1866, 19, 1, .0005, 0, 2, 2, 0, 0, 2.2, 8, 25, 2, 8.2, 6, 22, 14, 9, 8]
+WIDE = [2120, 1000, 2000, 1024, 1000, 0, 11.4, 1, .0005, 0, 0, 0, 10, 2, 1.06, 6, 25, 2, 4, 4, 3, 8, 8, 6]
+NARROW_INTEGER = [1830, 270, 3700, 256, 1830, 1866, 19, 1, .0005, 1, 2, 4, 0, 0, 3.6, 8, 25, 2, 8.2, 6, 22, 14, 9, 8]
+WIDE_INTEGER = [2120, 1900, 2000, 2048, 1000, 0, 11.4, 1, .0005, 8, 0, 0, 10, 4, 4.2, 6, 25, 2, 4, 4, 3, 8, 8, 6]
+SHARED = [4400, 4400, 300, 4400, 300, 300]       # v5p: what one op writes for another goes through the memory that both cores read
+PRIOR = {"narrow": np.array(NARROW + NARROW_INTEGER), "wide": np.array(WIDE + WIDE_INTEGER),
+         "shared": np.array(SHARED + NARROW[len(SHARED):] + SHARED + NARROW_INTEGER[len(SHARED):])}
+CHIPS = {  # clock, memory of the vector unit, prior: matrix units of 128 × 128 or of 256 × 256, two cores
+    "v5e": (1.5e9, 128, "narrow"), "v6e": (1.75e9, 128, "wide"), "v5p": (1.75e9, 64, "shared"), "tpu7x": (1.9e9, 64, "wide"),
 }
 TABLES = Path(__file__).parents[1] / "tpu" / "compiler"
-WEIGHTS = {"network": .8, "model": 1.5}
+WEIGHTS = {"layer": .4, "network": .8, "model": 1.5}
 RATIOS = 1.5    # weight of a quotient
+FOLDS = 5
 
 
 def read(table: Path) -> list[dict[str, str]]:
@@ -38,8 +42,9 @@ def read(table: Path) -> list[dict[str, str]]:
 
 
 def counted(counter: str, folder: Path) -> list[dict]:
-    """Rows of networks and models with their amounts of work: those of float groups, then those of integers."""
-    rows = [row | {"kind": "network"} for row in read(TABLES / "networks.tsv")]
+    """Rows of all tables with their amounts of work: those of float groups, then those of integers."""
+    rows = [row | {"kind": "layer", "network": row["layer"]} for row in read(TABLES / "layers.tsv")]
+    rows += [row | {"kind": "network"} for row in read(TABLES / "networks.tsv")]
     for row in read(TABLES / "models.tsv"):
         rows.append(row | {"kind": "held out" if row["model"].startswith("other_") else "model", "network": row["model"]})
     work = {}
@@ -74,23 +79,42 @@ def fit(rows: list[dict], prior: np.ndarray) -> np.ndarray:
     return found
 
 
-def report(title: str, rows: list[dict], fitted: dict[str, np.ndarray]) -> None:
-    wrong = np.array([row["work"] @ fitted[row["chip"]] / row["cycles"] for row in rows])
+def report(title: str, rows: list[dict]) -> None:
+    wrong = np.array([row["told"] / row["cycles"] for row in rows])
     told = np.array([[rows[k]["cycles"] / rows[i]["cycles"], wrong[k] / wrong[i]] for i, k in pairs(rows)]).T
     print(f"{title}: {len(rows)} rows, {wrong.min():.2f} to {wrong.max():.2f} times the compiler's cycles; {len(told[0])} quotients int8 ÷ bf16: rank correlation "
           f"{spearmanr(told[0], told[0] * told[1])[0]:.2f}, median {np.median(told[1]):.2f}, {told[1].min():.2f} to {told[1].max():.2f}", file=sys.stderr)
 
 
+def report_all(title: str, rows: list[dict]) -> None:
+    for kind in ("layer", "network", "model", "held out"):
+        for chips in (*((chip,) for chip in CHIPS), ("v5e", "v6e")):
+            chosen = [row for row in rows if row["kind"] == kind and row["chip"] in chips and "told" in row]
+            if len(pairs(chosen)) > 1:
+                report(f"{title}{kind}, {' and '.join(chips)}", chosen)
+
+
+def cross_validate(rows: list[dict]) -> None:
+    """Tells the rows of each fifth of the names by a fit to the others."""
+    for chip, (_, _, prior) in CHIPS.items():
+        chosen = [row for row in rows if row["chip"] == chip and row["kind"] != "held out"]
+        names = sorted({row["network"] for row in chosen})
+        for first in range(FOLDS):
+            out = set(names[first::FOLDS])
+            fitted = fit([row for row in chosen if row["network"] not in out], PRIOR[prior])
+            for row in chosen:
+                if row["network"] in out:
+                    row["told"] = row["work"] @ fitted
+
+
 def main(counter: str, folder: Path) -> None:
     rows = [row for row in counted(counter, folder) if row["batch"] != "1"]
-    fitted = {}
-    for chip, (_, _, wide) in CHIPS.items():
-        chosen = [row for row in rows if row["chip"] == chip and row["kind"] != "held out"]
-        fitted[chip] = fit(chosen, PRIOR[wide])
-        report(chip, chosen, fitted)
-    for kind in ("network", "model", "held out"):
-        for chips in (("v5e",), ("v6e",), ("v5e", "v6e")):
-            report(f"{kind}, {' and '.join(chips)}", [row for row in rows if row["kind"] == kind and row["chip"] in chips], fitted)
+    cross_validate(rows)
+    report_all("cross-validated ", rows)
+    fitted = {chip: fit([row for row in rows if row["chip"] == chip and row["kind"] != "held out"], PRIOR[prior]) for chip, (_, _, prior) in CHIPS.items()}
+    for row in rows:
+        row["told"] = row["work"] @ fitted[row["chip"]]
+    report_all("", rows)
     print("/* Written by tests/judges/fit_costs.py from tests/tpu/compiler. */")
     print('#include "tpu/cost/fitted.h"\n')
     print("/* clang-format off */")

@@ -15,7 +15,7 @@
 
 /* Times that of the float model: an estimate of a quantized one that is less is right, as far as the compiler was asked
  * (docs/performance.md, "On the TPU"). */
-#define TARE_TPU_CERTAIN 0.85
+#define TARE_TPU_CERTAIN 0.8
 
 struct tare_fused_cost {
     double macs, integer_macs, float8_macs; /* those of products of 8 or 4 bit integers, and of eight-bit floats */

@@ -5,9 +5,10 @@
  *
  * - Elementwise ops and slices that at most two groups read, and not as integers of a product, are computed by these.
  * - A mean over all positions is computed by the convolution before it.
+ * - A float argument is converted by an op of its own for a convolution of more columns than a matrix unit has.
  * - A convolution is computed inside the next one if that reads no value more than nine times; one of images with few
  *   channels only if it has a stride, and of many images. In int8, whose padding with the zero point comes between,
- * only a depthwise one is, inside a 1 × 1 one. */
+ *   only one of several taps is, inside a 1 × 1 one. */
 #ifndef TARE_TPU_COST_GROUPS_H
 #define TARE_TPU_COST_GROUPS_H
 
@@ -100,6 +101,13 @@ tare_status tare_fused_read_op(struct tare_fused_op *out, const struct tare_fuse
 
 /* Adds an op to its group; the work of a call is that of what it calls. */
 tare_status tare_fused_count(struct tare_fused_graph *g, const struct tare_node *node, bool is_call) TARE_WARN_UNUSED;
+
+/* Adds a product, an op of its own group `own`, to the work of the group that computes it. */
+void tare_fused_add_product(struct tare_fused_graph *g, const struct tare_fused_op *op, struct tare_fused_group *group,
+                            const struct tare_fused_group *own);
+
+/* A convolution whose float32 sums are the signature's result: what follows it takes no time of its own. */
+bool tare_fused_gives_sums(const struct tare_fused_group *own);
 
 /* Of a value, with open sizes closed. */
 struct tare_shape tare_fused_shape(const struct tare_fused_graph *g, struct tare_edge edge);

@@ -58,7 +58,8 @@ static void note_uses(struct tare_fused_graph *g, const struct tare_node *node) 
         note_output(group_at(g, leader), from);
         group_at(g, leader)->gives_integers |= tare_fused_is_integer(tare_edge_dtype(from));
         note_user(group_at(g, leader), g->leader[node->position]);
-        note_level(user, group_at(g, leader));
+        if (user->kind != TARE_FUSED_PRODUCT || g->leader[node->position] == node)
+            note_level(user, group_at(g, leader));
         if (g->leader[node->position] == node && i == 0) user->before = leader;
     }
 }
@@ -106,6 +107,10 @@ static tare_status relate(struct tare_fused_graph *g, const struct tare_signatur
 
 /* ---- parts ---- */
 
+static bool convolves(const struct tare_fused_group *group) {
+    return group->kind == TARE_FUSED_PRODUCT && group->product.kind != TARE_TPU_DENSE;
+}
+
 /* The operands of a product of integers are what another op has written. What is added to or multiplies the product's
  * floats is computed with it. */
 static bool computes_its_inputs(const struct tare_fused_graph *g, const struct tare_fused_group *group,
@@ -125,6 +130,17 @@ static bool computes_its_inputs(const struct tare_fused_graph *g, const struct t
     }
 }
 
+/* A convolution with more columns than a matrix unit would convert a float argument again for each of its tiles. */
+static bool is_read_again(const struct tare_fused_graph *g, const struct tare_fused_group *group) {
+    enum { COLUMNS = 128 };
+    if (!group->reads_argument || group->before) return false;
+    for (size_t i = 0; i < group->n_users && i < TARE_FUSED_USERS; i++) {
+        const struct tare_fused_group *user = group_at(g, group->users[i]);
+        if (convolves(user) && !user->integer && user->product.columns > COLUMNS) return true;
+    }
+    return false;
+}
+
 static bool is_part_of_users(const struct tare_fused_graph *g, const struct tare_fused_group *group) {
     const bool is_cheap = group->reads_argument && !group->before;
     const bool is_few =
@@ -134,7 +150,7 @@ static bool is_part_of_users(const struct tare_fused_graph *g, const struct tare
     if (group->kind != TARE_FUSED_ELEMENTWISE && group->kind != TARE_FUSED_SLICE && group->kind != TARE_FUSED_JOINT)
         return false;
     if (!is_few && group->kind != TARE_FUSED_SLICE) return false;
-    if (group->kind == TARE_FUSED_ELEMENTWISE && group->gives_integers) return false;
+    if (group->kind == TARE_FUSED_ELEMENTWISE && (group->gives_integers || is_read_again(g, group))) return false;
     for (size_t i = 0; i < group->n_users && i < TARE_FUSED_USERS; i++)
         if (!computes_its_inputs(g, group, group->users[i])) return false;
     return true;
@@ -148,17 +164,12 @@ static bool keeps_channels(const struct tare_fused_graph *g, const struct tare_n
     return in.rank > 2 && tare_tpu_elements(&out) == (double)in.dims[0] * channels;
 }
 
-static bool convolves(const struct tare_fused_group *group) {
-    return group->kind == TARE_FUSED_PRODUCT && group->product.kind != TARE_TPU_DENSE;
-}
-
 /* Whether the convolution before is computed inside. Images of few channels are moved into the lanes first. */
 static bool holds(const struct tare_fused_group *group, const struct tare_fused_group *before) {
     enum { LEAST_CHANNELS = 5, MOST_TIMES = 3 * 3 };
     if (!convolves(before) || before->n_users != 1 || before->is_result || before->has_more_outputs) return false;
     if (before->is_inner || before->has_inner) return false;
-    if (group->integer || before->integer)
-        return before->product.kind == TARE_TPU_DEPTHWISE && group->product.taps == 1;
+    if (group->integer || before->integer) return group->product.taps == 1 && before->product.taps > 1;
     if (before->product.depth < LEAST_CHANNELS && before->product.kind == TARE_TPU_CONV)
         return group->again > 1 && group->again < MOST_TIMES && before->product.rows >= TARE_TPU_MANY_IMAGES;
     return group->again <= MOST_TIMES;

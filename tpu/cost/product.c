@@ -13,39 +13,61 @@ double tare_tpu_elements(const struct tare_shape *shape) {
     return count;
 }
 
-/* Sizes of a convolution's kernel and input channels. Kernels are HWIO, those of transposed convolutions HWOI, but
- * where the op says otherwise. */
-static struct tare_tpu_product conv_of(const struct tare_infer *infer, double macs) {
-    const struct tare_shape *kernel = &infer->inputs[1], *out = &infer->outputs[0];
-    const bool is_depthwise = strstr(infer->node->op, "Depthwise") != NULL;
+struct kernel {
+    double input, output; /* channels; inputs of one group */
+    double channels;      /* inputs of all groups */
+    double line;          /* taps along the last dimension */
+};
+
+/* Kernels are HWIO, those of transposed convolutions HWOI, but where the op says otherwise. */
+static struct kernel kernel_of(const struct tare_infer *infer) {
+    const struct tare_shape *kernel = &infer->inputs[1];
     const bool is_transposed = strstr(infer->node->op, "BackpropInput") != NULL;
     const int last = kernel->rank - 1;
-    double input = (double)kernel->dims[is_transposed ? last : last - 1];
-    double columns = (double)kernel->dims[is_transposed ? last - 1 : last];
-    double channels = input;
+    struct kernel found = { .input = (double)kernel->dims[is_transposed ? last : last - 1],
+                            .output = (double)kernel->dims[is_transposed ? last - 1 : last],
+                            .line = (double)kernel->dims[last - 2] };
     struct tare_conv_dims dims;
-    if (strncmp(infer->node->op, "XlaConv", strlen("XlaConv")) == 0) {
-        if (tare_conv_dims_read(&dims, infer->node, "dimension_numbers", kernel->rank, TARE_CONV_XLA) == TARE_OK) {
-            input = (double)kernel->dims[dims.kernel_input];
-            columns = (double)kernel->dims[dims.kernel_output];
-            channels = (double)infer->inputs[0].dims[dims.input_feature];
-        } else {
-            tare_error_clear();
-        }
+    found.channels = found.input;
+    if (strcmp(infer->node->op, "Conv2D") == 0 && infer->inputs[0].rank == 4) {
+        const double first = (double)infer->inputs[0].dims[1], channels = (double)infer->inputs[0].dims[3];
+        found.channels = fmod(channels, found.input) == 0 ? channels : first;
     }
-    if (is_depthwise && !is_transposed) columns *= input;
+    if (strncmp(infer->node->op, "XlaConv", strlen("XlaConv")) != 0) return found;
+    if (tare_conv_dims_read(&dims, infer->node, "dimension_numbers", kernel->rank, TARE_CONV_XLA) != TARE_OK) {
+        tare_error_clear();
+        return found;
+    }
+    found.input = (double)kernel->dims[dims.kernel_input];
+    found.output = (double)kernel->dims[dims.kernel_output];
+    found.line = (double)kernel->dims[dims.kernel_spatial[kernel->rank - 3]];
+    found.channels = (double)infer->inputs[0].dims[dims.input_feature];
+    return found;
+}
+
+/* All taps of a kernel are multiplied, those of a transposed convolution with zeros in between. */
+static struct tare_tpu_product conv_of(const struct tare_infer *infer, double macs) {
+    const struct tare_shape *out = &infer->outputs[0];
+    const bool is_depthwise = strstr(infer->node->op, "Depthwise") != NULL;
+    const struct kernel kernel = kernel_of(infer);
+    const bool is_transposed = strstr(infer->node->op, "BackpropInput") != NULL;
+    const double columns = is_depthwise && !is_transposed ? kernel.input * kernel.output : kernel.output;
     const double results = fmax(tare_tpu_elements(out), 1), batch = fmax((double)out->dims[0], 1);
-    if (!is_depthwise && results == batch * columns && macs / results == input) /* of one position */
+    const double taps = tare_tpu_elements(&infer->inputs[1]) / fmax(kernel.input * kernel.output, 1);
+    if (!is_depthwise && results == batch * columns && macs / results == kernel.input) /* of one position */
         return (struct tare_tpu_product){
-            .kind = TARE_TPU_DENSE, .rows = batch, .places = 1, .taps = 1, .depth = input, .columns = columns
+            .kind = TARE_TPU_DENSE, .rows = batch, .places = 1, .taps = 1, .depth = kernel.input, .columns = columns
         };
-    return (struct tare_tpu_product){ .kind = is_depthwise || (input == 1 && channels > 1) ? TARE_TPU_DEPTHWISE
-                                                                                           : TARE_TPU_CONV,
+    return (struct tare_tpu_product){ .kind = is_depthwise || (kernel.input == 1 && kernel.channels > 1)
+                                                  ? TARE_TPU_DEPTHWISE
+                                                  : TARE_TPU_CONV,
                                       .rows = batch,
                                       .places = results / fmax(columns, 1) / batch,
-                                      .taps = is_depthwise ? macs / results : macs / results / fmax(input, 1),
-                                      .depth = is_depthwise ? 1 : input,
-                                      .columns = columns };
+                                      .taps = taps,
+                                      .depth = is_depthwise ? 1 : kernel.input,
+                                      .columns = columns,
+                                      .line = kernel.line,
+                                      .groups = is_depthwise ? 1 : fmax(kernel.channels / fmax(kernel.input, 1), 1) };
 }
 
 struct tare_tpu_product tare_tpu_product_of(const struct tare_infer *infer, double macs) {
@@ -66,6 +88,6 @@ struct tare_tpu_product tare_tpu_product_of(const struct tare_infer *infer, doub
 }
 
 double tare_tpu_product_tiles(const struct tare_tpu_product *p, double size) {
-    const double depth = p->kind == TARE_TPU_CONV ? p->taps * p->depth : p->depth;
-    return ceil(depth / size) * ceil(p->columns / size);
+    if (p->kind != TARE_TPU_CONV) return ceil(p->depth / size) * ceil(p->columns / size);
+    return p->groups * p->taps / p->line * ceil(p->line * p->depth / size) * ceil(p->columns / p->groups / size);
 }

@@ -18,6 +18,9 @@ struct tare_tpu_product {
     double rows;   /* the batch of a convolution, the rows of a matrix */
     double places; /* positions of a convolution's result, or matrices */
     double taps, depth, columns;
+    double line;    /* of a convolution: taps along the last dimension, which share a tile */
+    bool is_padded; /* of a convolution: an op before it pads its images */
+    double groups;  /* of a convolution: each has its own inputs and columns */
 };
 
 double tare_tpu_elements(const struct tare_shape *shape); /* of a shape that is fully known */
@@ -25,7 +28,7 @@ double tare_tpu_elements(const struct tare_shape *shape); /* of a shape that is 
 /* Of an op whose cost has `macs`, on shapes that are fully known; kind TARE_TPU_NO_PRODUCT without any. */
 struct tare_tpu_product tare_tpu_product_of(const struct tare_infer *infer, double macs);
 
-/* Tiles of size × size that the matrix is; the taps of a convolution are rows of it. */
+/* Tiles of size × size that the matrix is; the taps of a line of a convolution share one. */
 double tare_tpu_product_tiles(const struct tare_tpu_product *product, double size);
 
 #endif

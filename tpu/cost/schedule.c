@@ -5,13 +5,20 @@
 #include <math.h>
 #include <string.h>
 
-enum { LANES = 128, SUBLANES = 8, INTEGER_ROWS = 32, MOST_STEM_CHANNELS = 4, WIDE = 256 };
+enum { LANES = 128, SUBLANES = 8, INTEGER_ROWS = 32, WIDE = 256 };
 
-/* A convolution of few channels is of its own kind where there are enough images to be in the lanes, up to 128 for a
- * quarter of the cycles, and in floats if one channel's positions have to be moved there. */
+/* Results of fewer channels than images have the images in the lanes; the channels are rows of a tile. */
+static bool is_tall(const struct tare_tpu_product *p) {
+    return p->kind == TARE_TPU_CONV &&
+           ceil(p->columns / SUBLANES) * ceil(p->rows / LANES) < ceil(p->rows / SUBLANES) * ceil(p->columns / LANES);
+}
+
+/* A convolution of few channels is of its own kind where its images are moved into the lanes, up to 128 for a quarter
+ * of the cycles: many of them, integers as they are padded, and floats of one channel. */
 static bool is_stem(const struct tare_tpu_product *p, bool integer) {
-    const bool is_moved = !integer && p->depth <= 1;
-    return p->kind == TARE_TPU_CONV && p->depth <= MOST_STEM_CHANNELS && (p->rows >= TARE_TPU_MANY_IMAGES || is_moved);
+    const bool is_many = p->rows >= TARE_TPU_MANY_IMAGES;
+    const bool is_moved = integer ? is_many && (p->is_padded || is_tall(p)) : is_many || p->depth <= 1;
+    return p->kind == TARE_TPU_CONV && p->depth <= TARE_TPU_FEW_CHANNELS && is_moved;
 }
 
 static double stem_groups(double images) {
@@ -33,8 +40,14 @@ void tare_tpu_add_product(struct tare_tpu_work_amounts *work, const struct tare_
         amount[TARE_TPU_DEPTHWISE_TILES] += (float)(results * p->taps);
         return;
     }
+    if (is_tall(p) && !(work->integer && is_stem(p, true))) {
+        const double channels = ceil(p->columns / (work->integer ? INTEGER_ROWS : SUBLANES));
+        amount[TARE_TPU_TALL] +=
+            (float)(p->places * p->taps * ceil(p->depth / LANES) * channels * ceil(p->rows / LANES));
+        return;
+    }
     if (is_stem(p, work->integer)) {
-        amount[TARE_TPU_STEM] += (float)(p->places * stem_groups(p->rows));
+        amount[TARE_TPU_STEM] += (float)(p->places * stem_groups(p->rows) * (is_tall(p) ? p->taps : 1));
         return;
     }
     if (p->kind == TARE_TPU_CONV) amount[TARE_TPU_GROUPS] += (float)(p->places * groups * ceil(p->columns / LANES));
@@ -85,6 +98,7 @@ static double slower(enum tare_tpu_work kind, const struct tare_tpu_chip *chip, 
     case TARE_TPU_STREAMED:
     case TARE_TPU_LATCHED_WIDE:
     case TARE_TPU_STREAMED_WIDE:
+    case TARE_TPU_TALL:
     case TARE_TPU_STEM:
     case TARE_TPU_TURNED:
         return fitted->bf16_ops_second /

@@ -197,6 +197,57 @@ static void a_concatenation__moves_each_part_and_is_apart_from_what_follows(void
     tare_model_free(f.model);
 }
 
+static struct tare_edge conv(struct tare_graph_model *model, const char *name, struct tare_edge x, int64_t size,
+                             int64_t channels) {
+    struct tare_shape shape = tare_shape_make(4, size, size, channels, channels);
+    struct tare_tensor value;
+    mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, &shape));
+    memset(value.data, 0, tare_tensor_bytes(&value));
+    struct tare_edge kernel = { tare_graph_add_const(model->main, "kernel", &value), 0 };
+    tare_tensor_reset(&value);
+    struct tare_node *node = mini_open(model->main, "Conv2D", name, 2, x, kernel);
+    mini_ok(tare_node_set_int_list(node, "strides", (int64_t[]){ 1, 1, 1, 1 }, 4));
+    mini_ok(tare_node_set_string(node, "padding", "SAME", 4));
+    return mini_done(node);
+}
+
+/* float32 results of the signature are the sums of the matrix unit: nothing rounds them, and what follows is hidden. */
+static void sums_that_are_results__are_not_rounded(void **state) {
+    struct fixture f = { .model = mini_model_new() };
+    struct tare_shape shape = tare_shape_make(4, 8, 6, 6, 16);
+    (void)state;
+    struct tare_edge image = mini_placeholder(f.model->main, "image", TARE_DT_FLOAT);
+    mini_ok(tare_node_set_shape(image.node, "shape", &shape));
+    struct tare_edge first = conv(f.model, "first", image, 5, 16);
+    count(&f, mini_node(f.model->main, "Sigmoid", "result", 1, first));
+    assert_float_equal(f.cost.work[0][TARE_TPU_CONVS], 1, 0);
+    assert_float_equal(f.cost.work[0][TARE_TPU_CONV_LOOPS], 0, 0);
+    assert_float_equal(f.cost.work[0][TARE_TPU_CONV_TILES], 0, 0);
+    assert_float_equal(f.cost.work[0][TARE_TPU_CURVE_TILES], 0, 0);
+    count(&f, conv(f.model, "second", mini_node(f.model->main, "Sigmoid", "between", 1, first), 5, 16));
+    assert_float_equal(f.cost.work[0][TARE_TPU_CONVS], 2, 0);
+    assert_float_equal(f.cost.work[0][TARE_TPU_CONV_LOOPS], 1, 0);
+    assert_float_equal(f.cost.work[0][TARE_TPU_CONV_TILES], 6 * 6, 0);
+    assert_float_equal(f.cost.work[0][TARE_TPU_CURVE_TILES], 6 * 6, 0);
+    tare_model_free(f.model);
+}
+
+static double loops_before_a_convolution(int64_t channels) {
+    struct fixture f = { .model = mini_model_new() };
+    struct tare_shape shape = tare_shape_make(4, 8, 6, 6, channels);
+    struct tare_edge image = mini_placeholder(f.model->main, "image", TARE_DT_FLOAT);
+    mini_ok(tare_node_set_shape(image.node, "shape", &shape));
+    count(&f, conv(f.model, "conv", mini_node(f.model->main, "Relu", "before", 1, image), 1, channels));
+    tare_model_free(f.model);
+    return f.cost.work[0][TARE_TPU_LOOPS];
+}
+
+static void an_argument__is_computed_once_for_all_columns_of_a_convolution(void **state) {
+    (void)state;
+    assert_float_equal(loops_before_a_convolution(128), 0, 0);
+    assert_float_equal(loops_before_a_convolution(256), 1, 0);
+}
+
 static void integers_that_become_floats__are_read_as_integers(void **state) {
     struct fixture f;
     struct tare_shape shape = tare_shape_make(2, (int64_t)INNER, (int64_t)COLUMNS);
@@ -266,6 +317,8 @@ int main(void) {
         cmocka_unit_test(what_is_added_to_a_product__is_computed_with_it),
         cmocka_unit_test(results_that_one_op_reads__are_computed_by_it),
         cmocka_unit_test(a_concatenation__moves_each_part_and_is_apart_from_what_follows),
+        cmocka_unit_test(sums_that_are_results__are_not_rounded),
+        cmocka_unit_test(an_argument__is_computed_once_for_all_columns_of_a_convolution),
         cmocka_unit_test(integers_that_become_floats__are_read_as_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
