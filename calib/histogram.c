@@ -33,8 +33,8 @@ struct tare_tally {
     int64_t pending;                      /* values in counts */
     void *counters[TARE_HISTOGRAM_PAGES]; /* of a histogram's pages, while slots are counted in it; else NULL */
     int64_t zeros, nans, positive_infinities, negative_infinities;
-    /* Range of the pending values: bits without sign, and whether some may have the sign. */
-    uint32_t smallest, largest;
+    /* Of the pending values: whether some may have the sign, and the largest as bits without sign. */
+    uint32_t largest;
     bool has_sign[2];
 };
 
@@ -252,7 +252,6 @@ static void make_empty(struct tare_tally *tally) {
     tally->n_slots = 0;
     tally->pending = 0;
     tally->zeros = tally->nans = tally->positive_infinities = tally->negative_infinities = 0;
-    tally->smallest = UINT32_MAX;
     tally->largest = 0;
     tally->has_sign[0] = tally->has_sign[1] = false;
 }
@@ -297,10 +296,17 @@ static void keep_slots(struct tare_tally *tally, int used) {
     tally->flat = true;
 }
 
+/* Of the values with a sign, none of which is larger in magnitude. */
+static void note_largest(struct tare_tally *tally, int sign, float magnitude) {
+    if (!(magnitude > 0)) return;
+    tally->has_sign[sign] = true;
+    if (tally->largest < tare_float_bits(magnitude)) tally->largest = tare_float_bits(magnitude);
+}
+
 void tare_tally_add(struct tare_tally *tally, struct tare_scan *scan, const float *values, int64_t count) {
     int64_t zeros = scan->zeros;
     for (int64_t done = 0; done < count; done += TARE_SCAN_BLOCK) {
-        int block = count - done < TARE_SCAN_BLOCK ? (int)(count - done) : TARE_SCAN_BLOCK;
+        const int block = count - done < TARE_SCAN_BLOCK ? (int)(count - done) : TARE_SCAN_BLOCK;
         int64_t not_finite = scan->not_finite;
         int used = tally->scan(scan, tally->slots + tally->n_slots, values + done, block);
         if (scan->not_finite != not_finite) count_special(tally, values + done, block);
@@ -311,10 +317,8 @@ void tare_tally_add(struct tare_tally *tally, struct tare_scan *scan, const floa
     }
     tally->pending += count;
     tally->zeros += scan->zeros - zeros;
-    if (scan->smallest < tally->smallest) tally->smallest = scan->smallest;
-    if (scan->largest > tally->largest) tally->largest = scan->largest;
-    if (scan->high > 0) tally->has_sign[0] = true;
-    if (scan->low < 0) tally->has_sign[1] = true;
+    note_largest(tally, 0, scan->high);
+    note_largest(tally, 1, -scan->low);
 }
 
 /* A counter has 32 bits. */
@@ -332,12 +336,14 @@ int64_t tare_tally_infinities(const struct tare_tally *tally) {
 
 /* ---- into the histogram ---- */
 
-/* Adds the counters of one page to the histogram (NULL: after a failure) and zeroes them. */
-static tare_status flush_page(struct tare_histogram *histogram, uint32_t *counts, int page) {
-    uint32_t any = 0;
+/* Adds the counters of one page to the histogram (NULL: after a failure) and zeroes them. *left: values of which the
+ * pages that follow have what this page has not. */
+static tare_status flush_page(struct tare_histogram *histogram, uint32_t *counts, int page, int64_t *left) {
+    uint32_t sum = 0; /* a tally has fewer than 2^32 values */
     for (int i = 0; i < TARE_HISTOGRAM_BINS; i++)
-        any |= counts[i];
-    if (any == 0) return TARE_OK;
+        sum += counts[i];
+    if (sum == 0) return TARE_OK;
+    *left -= sum;
     void *counters = histogram ? counters_at(histogram, page) : NULL;
     if (counters) {
 #define FLUSH(type)                                                                                                    \
@@ -350,15 +356,15 @@ static tare_status flush_page(struct tare_histogram *histogram, uint32_t *counts
     return counters ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static tare_status flush_counts(struct tare_histogram *histogram, struct tare_tally *tally) {
+/* From the page of the largest value downwards, until all `counted` values are found. */
+static tare_status flush_counts(struct tare_histogram *histogram, struct tare_tally *tally, int64_t counted) {
     tare_status status = TARE_OK;
-    if (tally->smallest > tally->largest) return TARE_OK;
-    int first = (int)(tally->smallest >> 23), last = (int)(tally->largest >> 23);
-    for (int page = first; page <= last; page++) {
+    int64_t left = counted;
+    for (int page = (int)(tally->largest >> 23); left > 0; page--) {
         for (int sign = 0; sign < 2; sign++) {
             if (!tally->has_sign[sign]) continue;
             int at = page + sign * (TARE_HISTOGRAM_PAGES / 2);
-            tare_status one = flush_page(histogram, tally->counts + ((size_t)at << BIN_BITS), at);
+            tare_status one = flush_page(histogram, tally->counts + ((size_t)at << BIN_BITS), at, &left);
             if (status == TARE_OK) status = one; /* the tally is emptied even then */
         }
     }
@@ -396,7 +402,7 @@ tare_status tare_histogram_take(struct tare_histogram *histogram, struct tare_ta
     const int64_t counted = tally->pending - tally->zeros - tally->nans - tare_tally_infinities(tally);
     tare_status status = expect_values(histogram, counted);
     if (tally->flat)
-        status = flush_counts(status == TARE_OK ? histogram : NULL, tally);
+        status = flush_counts(status == TARE_OK ? histogram : NULL, tally, counted);
     else if (status == TARE_OK)
         status = count_direct(histogram, tally);
     if (status == TARE_OK) histogram->counted += counted;

@@ -6,7 +6,7 @@
 #include <math.h>
 
 void tare_scan_begin(struct tare_scan *scan) {
-    *scan = (struct tare_scan){ .low = INFINITY, .high = -INFINITY, .smallest = UINT32_MAX };
+    *scan = (struct tare_scan){ .low = INFINITY, .high = -INFINITY };
 }
 
 int tare_scan_plain(struct tare_scan *scan, uint32_t *slots, const float *values, int count) {
@@ -23,8 +23,6 @@ int tare_scan_plain(struct tare_scan *scan, uint32_t *slots, const float *values
             scan->zeros++;
             continue;
         }
-        if (magnitude < scan->smallest) scan->smallest = magnitude;
-        if (magnitude > scan->largest) scan->largest = magnitude;
         double value = values[i];
         scan->sums[i % TARE_SCAN_LANES] += value;
         scan->squares[i % TARE_SCAN_LANES] += value * value;

@@ -17,8 +17,6 @@ enum {
 
 struct tare_scan {
     float low, high; /* of the finite values, a zero as +0; low > high: none yet */
-    /* Of the finite values that are not zero, without sign, as bits; smallest > largest: none yet. */
-    uint32_t smallest, largest;
     int64_t zeros, not_finite;
     /* Of the finite values; value i of the whole scan is added to lane i mod 16, so all variants add in the same order.
      */

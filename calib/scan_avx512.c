@@ -6,7 +6,6 @@
 
 TARE_TARGET_AVX512 int tare_scan_avx512(struct tare_scan *scan, uint32_t *slots, const float *values, int count) {
     __m512 low = _mm512_set1_ps(scan->low), high = _mm512_set1_ps(scan->high);
-    __m512i smallest = _mm512_set1_epi32((int32_t)scan->smallest), largest = _mm512_set1_epi32((int32_t)scan->largest);
     __m512d sum0 = _mm512_loadu_pd(scan->sums), sum1 = _mm512_loadu_pd(scan->sums + 8);
     __m512d square0 = _mm512_loadu_pd(scan->squares), square1 = _mm512_loadu_pd(scan->squares + 8);
     const __m512i magnitude_mask = _mm512_set1_epi32(0x7fffffff), limit = _mm512_set1_epi32(0x7f7fffff);
@@ -19,8 +18,6 @@ TARE_TARGET_AVX512 int tare_scan_avx512(struct tare_scan *scan, uint32_t *slots,
         __mmask16 counted = finite & (__mmask16)~zero;
         low = _mm512_mask_min_ps(low, finite, low, _mm512_castsi512_ps(bits));
         high = _mm512_mask_max_ps(high, finite, high, _mm512_castsi512_ps(bits));
-        smallest = _mm512_mask_min_epu32(smallest, counted, smallest, magnitude);
-        largest = _mm512_mask_max_epu32(largest, counted, largest, magnitude);
         zeros += __builtin_popcount(zero);
         not_finite += 16 - __builtin_popcount(finite);
         /* Compressing in a register and storing 16 is much faster than a compressing store; used + 16 never passes
@@ -37,8 +34,6 @@ TARE_TARGET_AVX512 int tare_scan_avx512(struct tare_scan *scan, uint32_t *slots,
     }
     scan->low = _mm512_reduce_min_ps(low) + 0.0f; /* -0 becomes +0 */
     scan->high = _mm512_reduce_max_ps(high) + 0.0f;
-    scan->smallest = _mm512_reduce_min_epu32(smallest);
-    scan->largest = _mm512_reduce_max_epu32(largest);
     scan->zeros += zeros;
     scan->not_finite += not_finite;
     _mm512_storeu_pd(scan->sums, sum0);
