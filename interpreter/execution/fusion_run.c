@@ -39,28 +39,33 @@ tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan
     return fusion->reshape < 0 ? show(session, plan, frame, fusion) : TARE_OK;
 }
 
-/* Values are copied a block at a time: the function replaces those of a block in the cache. */
-static void activate(struct tare_tensor *y, const struct tare_tensor *x, const struct tare_pointwise *activation) {
+/* Values are copied a block at a time, unless they are in place: the function replaces a block in the cache. */
+static void activate(struct tare_tensor *y, const float *from, const struct tare_pointwise *activation) {
     enum { BLOCK = 2048 };
-    const int64_t columns = x->elements < BLOCK ? x->elements : BLOCK;
-    for (int64_t at = 0; at < x->elements; at += columns) {
-        const int64_t count = x->elements - at < columns ? x->elements - at : columns;
+    const int64_t columns = y->elements < BLOCK ? y->elements : BLOCK;
+    for (int64_t at = 0; at < y->elements; at += columns) {
+        const int64_t count = y->elements - at < columns ? y->elements - at : columns;
         float *to = TARE_DATA(float, y) + at;
-        memcpy(to, TARE_CONST_DATA(float, x) + at, (size_t)count * sizeof *to);
+        if (to != from + at) memcpy(to, from + at, (size_t)count * sizeof *to);
         tare_pointwise_rows_at(tare_cpu_level(), activation, to, count, 1, count);
     }
 }
 
 tare_status tare_activation_run(struct tare_session *session, const struct tare_plan *plan,
                                 struct tare_exec_frame *frame, const struct tare_fusion *fusion, bool *done) {
-    const struct tare_tensor *x = &frame->slots[fusion->argument];
-    struct tare_tensor *y = &frame->slots[fusion->output];
+    struct tare_tensor *x = &frame->slots[fusion->argument], *y = &frame->slots[fusion->output];
     *done = fusion->activates && x->dtype == TARE_DT_FLOAT && !x->splat;
     for (int i = fusion->n_before + 1; i < fusion->n_steps; i++)
         frame->computed[fusion->steps[i]] = *done;
     if (!*done) return TARE_OK;
-    TARE_TRY(tare_tensor_new_pooled(y, TARE_DT_FLOAT, &x->shape, session->pool));
-    activate(y, x, fusion->activation);
+    const float *from = TARE_CONST_DATA(float, x);
+    if (tare_tensor_is_exclusive(x)) { /* only the activation uses it */
+        *y = *x;
+        *x = (struct tare_tensor){ 0 };
+    } else {
+        TARE_TRY(tare_tensor_new_pooled(y, TARE_DT_FLOAT, &x->shape, session->pool));
+    }
+    activate(y, from, fusion->activation);
     return show(session, plan, frame, fusion);
 }
 

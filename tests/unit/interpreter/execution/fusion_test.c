@@ -535,6 +535,50 @@ static void fusion__activations(void **state) {
     }
 }
 
+static tare_status keep(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
+    struct tare_tensor *kept = arg;
+    (void)node;
+    (void)output;
+    tare_tensor_share(kept, value);
+    return TARE_OK;
+}
+
+static bool accepts_bias(void *arg, const struct tare_node *node, size_t output) {
+    (void)arg;
+    (void)output;
+    return strcmp(node->name, "bias") == 0;
+}
+
+/* An activation after an observed argument replaces its values, unless the observer keeps them. */
+static void fusion__activation_whose_argument_is_kept(void **state) {
+    (void)state;
+    struct seen seen = { .only = "bias" };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), c = conv(g, "Conv2D", "conv", x, 3),
+                           bias = mini_node(g, "BiasAdd", "bias", 2, c, constant(g, "b", channels(), 4)),
+                           y = activation(g, 0, bias);
+    struct tare_session *session = mini_session(model);
+    struct tare_tensor expected, expected_bias, got, kept;
+    run(session, x, y, 2, &expected);
+    run(session, x, bias, 2, &expected_bias);
+    tare_session_observe(session, see, accepts, &seen);
+    run(session, x, y, 2, &got);
+    assert_same(&got, &expected);
+    tare_tensor_reset(&got);
+    tare_session_observe(session, keep, accepts_bias, &kept);
+    run(session, x, y, 2, &got);
+    assert_same(&got, &expected);
+    assert_same(&kept, &expected_bias);
+    tare_tensor_reset(&got);
+    tare_tensor_reset(&kept);
+    tare_tensor_reset(&expected);
+    tare_tensor_reset(&expected_bias);
+    assert_int_equal(seen.count, 1);
+    tare_session_free(session);
+    tare_model_free(model);
+}
+
 /* A value inside of the activation, or its argument, is used elsewhere too, or is a result; a constant is a vector. */
 static void fusion__activations_that_do_not_fit(void **state) {
     (void)state;
@@ -573,6 +617,7 @@ static void fusion__activation_whose_argument_is_asserted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fusion__activation_whose_argument_is_asserted),
+        cmocka_unit_test(fusion__activation_whose_argument_is_kept),
         cmocka_unit_test(fusion__activations),
         cmocka_unit_test(fusion__activations_that_do_not_fit),
         cmocka_unit_test(fusion__convolutions_with_bias_and_relu),
