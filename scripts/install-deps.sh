@@ -44,4 +44,6 @@ as_root=()
 echo "installing: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get update -qq
+# "Need to get 12.3 MB of archives." and "After this operation, 45.6 MB of additional disk space will be used."
+LC_ALL=C apt-get install --assume-no --no-install-recommends "${missing[@]}" | grep -E '^(Need to get|After this operation)' || true
 "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
