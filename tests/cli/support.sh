@@ -4,7 +4,7 @@ PATH=$(dirname "$tare"):$PATH # as installed: suggestions name the program "tare
 source_dir=$TARE_SOURCE_DIR
 glyphs=$source_dir/examples/glyphs
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf "$work"' EXIT # also in a child that gets a signal before it has become its program: kill what is ready
 failures=0
 
 # skip REASON: ends the test without a result; CTest prints the reason with --output-on-failure or -V.
@@ -52,13 +52,14 @@ same_output() {
 
 absent() { [ ! -e "$1" ] || fail "$1 was left behind"; }
 
-# ready PID: waits until the process has installed its signal handlers (it catches SIGTERM), at most 60 s. False if it ended.
+# ready PID: waits until the process has become its program and has installed its signal handlers (it catches SIGTERM, as the shell
+# does before), at most 60 s. False if it ended.
 ready() {
     local mask
     for _ in $(seq 6000); do
         mask=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null)
         [ -n "$mask" ] || return 1
-        [ $((0x$mask & 0x4000)) -eq 0 ] || return 0
+        [ $((0x$mask & 0x4000)) -eq 0 ] || [ "/proc/$1/exe" -ef "/proc/$$/exe" ] || return 0
         sleep 0.01
     done
     return 1
