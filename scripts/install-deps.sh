@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that the build and the tests need and that are missing. Does nothing the second time. With --dev
-# also what some tests try where it is there (shells, NumPy, C++) and what CONTRIBUTING.md and .ci/run name.
+# Installs the Debian packages that the build and the tests need and that are missing. Does nothing the second time. --program: only
+# what the program is built from. --dev: also what some tests try where it is there (shells, NumPy, C++) and what CONTRIBUTING.md and
+# .ci/run name.
 set -euo pipefail
 
 packages=(
@@ -15,6 +16,8 @@ packages=(
     libjpeg-dev libpng-dev libgif-dev     # images in tf.Example and image ops
     libpcre2-dev                          # regular expressions of string ops and recipes
     libutf8proc2                          # normalization forms (loaded at run time)
+)
+[ "${1:-}" = --program ] || packages+=(
     libopenmpi-dev openmpi-bin            # calibration under mpirun, in a library of its own
     libcmocka-dev                         # tests
     dpkg-dev file git                     # packages: cpack finds the libraries of the program; sources of a release

@@ -25,7 +25,7 @@ if [ "${1:-}" = --since ]; then
 fi
 case " $* " in *' -L '* | *' -R '*) chosen=("$@") ;; *) chosen=(-L quick "$@") ;; esac
 stage packages "$root/scripts/install-deps.sh"
-configure build -DTARE_BENCH=ON # no other stage compiles the benchmarks
+configure build -DTARE_BENCH=ON -DTARE_TESTS=ON # no other stage compiles the benchmarks
 stage build cmake --build "$root/build"
 stage tests run_tests "$root/build" "${chosen[@]}"
 [ -z "$since" ] || changed=$(nightly_since "$since")

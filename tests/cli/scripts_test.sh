@@ -66,7 +66,7 @@ printf '<testsuite><testcase name="a/b"><skipped/><system-out>one\nskipped: no d
 grep -nE '[^|]\| *grep -[a-zA-Z]*q' $(grep -l pipefail tests/*/*.sh scripts/*.sh bench/*.sh) >"$work/piped"
 [ ! -s "$work/piped" ] || fail "a pipe into grep -q under pipefail (write grep -q ... <<<\"\$(...)\"): $(cat "$work/piped")"
 # The smoke test installs only what install-deps.sh installs (libc6-dev comes with the other -dev packages).
-sed -n '/^packages=(/,/^)/p' scripts/install-deps.sh | sed '1d;$d;s/#.*//' | tr -s ' ' '\n' | grep . >"$work/packages"
+sed -n '/--dev \]/q;/packages+\?=(/,/^)/p' scripts/install-deps.sh | sed '/packages+\?=(/d;/^)/d;s/#.*//' | tr -s ' ' '\n' | grep . >"$work/packages"
 sed -nE 's/.*apt-get install -y -qq --no-install-recommends ([a-z].*) >.*/\1/p' scripts/smoke-test.sh | tr ' ' '\n' | grep -vx libc6-dev >"$work/installed"
 [ "$(wc -l <"$work/packages")" -ge 20 ] && [ "$(wc -l <"$work/installed")" -ge 4 ] || fail "packages: $(cat "$work/packages" "$work/installed")"
 grep -vxFf "$work/packages" "$work/installed" >"$work/others" && fail "smoke-test.sh installs what install-deps.sh does not: $(cat "$work/others")"
