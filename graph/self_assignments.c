@@ -2,6 +2,7 @@
 #include "graph/self_assignments.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
+#include "graph/flags.h"
 #include "graph/op.h"
 
 #include <string.h>
@@ -94,7 +95,7 @@ static tare_status walk(struct sources *s, struct tare_edge edge, const struct i
         return walk(s, site.callees[0]->returns[edge.index].edge, &next);
     }
     if (site.kind != TARE_CALL_NONE || !node->n_inputs || !node->def || !node->def->row ||
-        (node->def->row->flags & (TARE_OP_WRITES | TARE_OP_STATEFUL)))
+        tare_node_has_flag(node, TARE_OP_WRITES | TARE_OP_STATEFUL))
         return s->others = true, TARE_OK;
     for (size_t i = 0; i < node->n_inputs; i++)
         TARE_TRY(walk(s, node->inputs[i], call));
@@ -148,8 +149,8 @@ static tare_status visit(struct finder *f, struct tare_node *node) {
     bool is_found = false;
     struct tare_node **found;
     struct tare_variable **of;
-    if (node->dead || !node->def || !node->def->row || !(node->def->row->flags & TARE_OP_WRITES)) return TARE_OK;
-    if (node->def->row->flags & TARE_OP_CONTROL) return TARE_OK; /* the functions that it calls are visited */
+    if (node->dead || !tare_node_has_flag(node, TARE_OP_WRITES)) return TARE_OK;
+    if (tare_node_has_flag(node, TARE_OP_CONTROL)) return TARE_OK; /* the functions that it calls are visited */
     if (is_assignment(node)) own = tare_bindings_variable(f->bindings, node->inputs[0], NULL);
     if (own) TARE_TRY(f->recognizes(&is_found, &f->arena, f->bindings, own, node));
     if (!is_found) return note_write(f, node), TARE_OK;

@@ -2,6 +2,7 @@
 #include "tpu/bfloat16_internal.h"
 #include "interpreter/ops/builtin.h"
 #include "graph/calls.h"
+#include "graph/flags.h"
 
 #include <string.h>
 
@@ -28,13 +29,9 @@ bool tare_bf16_follows(const struct tare_node *node) {
     return false;
 }
 
-static unsigned flags_of(const struct tare_node *node) {
-    return node->def->row ? node->def->row->flags : 0;
-}
-
 /* Ops whose dtype is not a compute dtype, and internal ops of the runtime. */
 static bool is_bound_to_float(const struct tare_node *node) {
-    return flags_of(node) & TARE_OP_FLOAT32 || begins_with(node->op, "_");
+    return tare_node_has_flag(node, TARE_OP_FLOAT32) || begins_with(node->op, "_");
 }
 
 /* Interpolation weights, long sums and statistics: ops that stay float32 in the public converter (version 2), too,
@@ -85,7 +82,7 @@ static bool lacks_kernel(const struct tare_node *node) {
 
 /* Moves or creates elements without arithmetic on them. */
 static bool is_flexible(const struct tare_node *node) {
-    return flags_of(node) & (TARE_OP_MOVE | TARE_OP_CREATE) || strcmp(node->op, "Cast") == 0;
+    return tare_node_has_flag(node, TARE_OP_MOVE | TARE_OP_CREATE) || strcmp(node->op, "Cast") == 0;
 }
 
 static bool allows_bfloat16(const struct tare_op_attr *attr) {

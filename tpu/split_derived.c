@@ -9,7 +9,7 @@ static bool is_derived(const bool *derived, const struct tare_node *node) {
     if (tare_node_is(node, "Const") || tare_node_has_flag(node, TARE_OP_SHAPE_ONLY)) return true;
     if (tare_node_is(node, "ReadVariableOp")) return tare_node_is_arg(node->inputs[0].node);
     if (!node->def || node->def->is_stateful || !node->n_inputs || !node->def->row) return false;
-    if (node->def->row->flags & TARE_OP_CONTROL) return false;
+    if (tare_node_has_flag(node, TARE_OP_CONTROL)) return false;
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_node *input = node->inputs[i].node;
         if (tare_node_is(input, "_Arg") || !derived[input->position]) return false;

@@ -1,4 +1,5 @@
 /* Kinds of ops, and the groups that they form. */
+#include "graph/flags.h"
 #include "tpu/cost/groups.h"
 #include "tpu/cost/rows.h"
 
@@ -43,7 +44,7 @@ static bool is_view(const struct tare_node *node) {
 bool tare_fused_is_elementwise(const struct tare_node *node) {
     static const char *const ops[] = { "BiasAdd", "Select", "SelectV2", NULL };
     if (is_one_of(node->op, ops) || strncmp(node->op, "FusedBatchNorm", strlen("FusedBatchNorm")) == 0) return true;
-    return node->def && node->def->row && (node->def->row->flags & TARE_OP_ELEMENTWISE);
+    return tare_node_has_flag(node, TARE_OP_ELEMENTWISE);
 }
 
 enum tare_fused_kind tare_fused_kind_of(const struct tare_node *node) {

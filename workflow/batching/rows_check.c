@@ -5,6 +5,7 @@
 #include "eval/model_inputs.h"
 #include "eval/served_batches.h"
 #include "graph/clone.h"
+#include "graph/graphs.h"
 #include "interpreter/session.h"
 #include "workflow/calibration_data.h"
 
@@ -194,7 +195,7 @@ static tare_status try_drawn(struct trial *trial, const struct tare_signature *s
 /* Batches of any size, without padding. */
 static tare_status open_batchers(struct tare_graph_model *model) {
     for (size_t f = 0; f <= model->n_functions; f++) {
-        const struct tare_graph *graph = f < model->n_functions ? model->functions[f] : model->main;
+        const struct tare_graph *graph = tare_model_graph(model, f);
         for (size_t i = 0; i < graph->n_nodes; i++) {
             if (graph->nodes[i]->dead || !tare_node_is(graph->nodes[i], "BatchFunction")) continue;
             TARE_TRY(tare_node_set_int(graph->nodes[i], "max_batch_size", 1 << 20));
@@ -231,7 +232,7 @@ done:
 static bool draws_numbers(const struct tare_graph_model *model) {
     static const char *const parts[] = { "Random", "TruncatedNormal", "Multinomial", "XlaRng" };
     for (size_t f = 0; f <= model->n_functions; f++) {
-        const struct tare_graph *graph = f < model->n_functions ? model->functions[f] : model->main;
+        const struct tare_graph *graph = tare_model_graph(model, f);
         for (size_t i = 0; i < graph->n_nodes; i++)
             for (size_t k = 0; k < sizeof parts / sizeof *parts && !graph->nodes[i]->dead; k++)
                 if (strstr(graph->nodes[i]->op, parts[k])) return true;

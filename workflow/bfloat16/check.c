@@ -10,6 +10,7 @@
 #include "eval/model_inputs.h"
 #include "eval/runner.h"
 #include "graph/clone.h"
+#include "graph/flags.h"
 #include "graph/op.h"
 #include "workflow/bfloat16/places.h"
 #include "workflow/calibration_data.h"
@@ -161,8 +162,7 @@ static void forget_causes(struct check *check) {
 }
 
 static bool is_product(const struct tare_bf16_place *place) {
-    return place->node && !tare_node_is_arg(place->node) && place->node->def && place->node->def->row &&
-           place->node->def->row->flags & TARE_OP_PRODUCT;
+    return place->node && !tare_node_is_arg(place->node) && tare_node_has_flag(place->node, TARE_OP_PRODUCT);
 }
 
 /* The first products in the order in which they run: one more, and half of what there is already. */
