@@ -2,7 +2,7 @@
 #ifndef TARE_API_CALIBRATING_H
 #define TARE_API_CALIBRATING_H
 
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "workflow/calibrate.h"
 #include "workflow/data_options.h"
 #include "api/handles.h"

@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "calib/fingerprint.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "eval/report/node_data.h"
 #include "workflow/compare.h"
 #include "workflow/data_options.h"

@@ -1,6 +1,6 @@
 /* tare_model_export and tare_model_unwrap. */
 #include "api/handles.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "workflow/model_files/export.h"
 #include "workflow/option_text.h"
 

@@ -5,9 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum {
-    RESERVE = 64 << 10
-}; /* kernels and messages take arrays of up to some tens of KB; at most a quarter of the stack */
+/* Kernels and messages take arrays of up to some tens of KB. At most a quarter of the stack. */
+enum { RESERVE = 64 << 10 };
 
 struct bounds {
     uintptr_t low, high; /* equal: not known */

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/thread.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "eval/model_inputs.h"
 #include "interpreter/session.h"
 

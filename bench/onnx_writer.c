@@ -9,7 +9,7 @@
  * The prepared model is written: what tare itself runs. Arrays of four dimensions lie channels-first from the first
  * convolution on, as exporters and ONNX Runtime want them; one Transpose stands behind the input. For the ops of
  * convolutional networks with one input and one output; anything else is refused by name. */
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "onnx_quantize.h"
 
 #include <stdio.h>

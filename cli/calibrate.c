@@ -19,7 +19,7 @@
 #include "interpreter/session.h"
 #include "workflow/calibrate.h"
 #include "workflow/data_options.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/log.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "convert/saved_model.h"
 #include "interpreter/plugins/plugin.h"
 

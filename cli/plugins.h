@@ -29,7 +29,7 @@ const struct tare_op_registry *tare_command_registry(void);
 tare_status tare_command_load(struct tare_graph_model **out, const char *path) TARE_WARN_UNUSED;
 /* The same for a model that is only run: StableHLO modules for several platforms run as on a CPU. */
 tare_status tare_command_load_to_run(struct tare_graph_model **out, const char *path) TARE_WARN_UNUSED;
-/* Opens and prepares a SavedModel (convert/prepared.h). */
+/* Opens and prepares a SavedModel (convert/prepared_model.h). */
 tare_status tare_command_load_prepared(struct tare_graph_model **out, const char *path) TARE_WARN_UNUSED;
 /* For commands that write a model: TARE_NOT_FOUND if the model has variables but no checkpoint, which usually means
  * that the folder variables/ was not copied; with `allow` a warning, since TensorFlow's loader accepts such a model. */

@@ -2,7 +2,7 @@
 #include "convert/call_signature.h"
 #include "base/map.h"
 #include "base/strbuf.h"
-#include "convert/functions.h"
+#include "convert/python_functions.h"
 #include "convert/structured.h"
 #include "proto/tensor_message.h"
 

@@ -28,7 +28,7 @@ struct tare_call_signature {
 /* Empty for a function without an entry in the object graph. Everything is in `arena`. */
 tare_status tare_call_signature_make(struct tare_call_signature *out, struct tare_arena *arena,
                                      const struct tare_graph *function) TARE_WARN_UNUSED;
-/* The same for trace `i` of a group (convert/functions.h). */
+/* The same for trace `i` of a group (convert/python_functions.h). */
 tare_status tare_call_signature_of_trace(struct tare_call_signature *out, struct tare_arena *arena,
                                          const struct tare_function_group *group, size_t i) TARE_WARN_UNUSED;
 /* The bound argument with this name; NULL: none. */

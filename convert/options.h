@@ -3,7 +3,7 @@
 #define TARE_CONVERT_OPTIONS_H
 
 #include "base/arena.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 #include "tpu/batching.h"
 #include "tpu/bfloat16.h"
 #include "tpu/placement.h"

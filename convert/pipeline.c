@@ -1,7 +1,7 @@
-/* Preparation and quantization; the TPU half is in place.c. */
+/* Preparation and quantization; the TPU half is in tpu_passes.c. */
 #include "convert/pipeline.h"
 #include "base/file.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "proto/bundle.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "convert/options.h"
 #include "convert/pass.h"
 #include "graph/self_assignments.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 #include "tpu/bfloat16.h"
 #include "tpu/compatibility.h"
 #include "tpu/cost/cost.h"
@@ -54,7 +54,7 @@ struct tare_conversion {
     const char *bfloat16; /* a node that is bfloat16 already, for which the rest stays float32; NULL: there is none */
     bool keeps_modules;   /* the filterlist names XlaCallModule, and the model has modules: all stays float32 */
     struct tare_bf16_kept_list kept;                    /* what stays float32 for the sake of exact values, and why */
-    struct tare_pass_count counts[TARE_PIPELINE_STEPS]; /* changes made by the passes of convert/place.h, in order */
+    struct tare_pass_count counts[TARE_PIPELINE_STEPS]; /* changes, pass by pass (convert/tpu_passes.h) */
     size_t n_counts;
     struct tare_batching_result batching;
     struct tare_cost_report cost;         /* of one row */

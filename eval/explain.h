@@ -5,7 +5,7 @@
 
 #include "calib/calibration.h"
 #include "calib/algorithm.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 
 #include <jansson.h>
 

@@ -4,7 +4,7 @@
 #include "base/ascii.h"
 #include "base/strbuf.h"
 #include "convert/call_signature.h"
-#include "convert/functions.h"
+#include "convert/python_functions.h"
 #include "datasets/source.h"
 #include "graph/calls.h"
 

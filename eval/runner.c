@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "eval/record_store.h"
-#include "eval/records.h"
+#include "eval/record_batch.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -15,7 +15,8 @@ typedef tare_status (*tare_record_fn)(void *arg, const struct tare_sample *sampl
 
 struct tare_record_store; /* eval/record_store.h */
 
-enum { TARE_RUNNER_BATCH = 64 }; /* default of evaluations; fewer where the activations are large (eval/records.h) */
+/* The default of evaluations; fewer where the activations are large (eval/record_batch.h). */
+enum { TARE_RUNNER_BATCH = 64 };
 
 struct tare_runner_options {
     const char *const *paths;

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "eval/model_inputs.h"
-#include "eval/records.h"
+#include "eval/record_batch.h"
 #include "graph/calls.h"
 #include "graph/inline.h"
 

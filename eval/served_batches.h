@@ -8,7 +8,7 @@
 #ifndef TARE_EVAL_SERVED_BATCHES_H
 #define TARE_EVAL_SERVED_BATCHES_H
 
-#include "eval/records.h"
+#include "eval/record_batch.h"
 #include "eval/runner.h"
 
 /* Batches of one size. */

@@ -8,8 +8,8 @@
 #define TARE_EVAL_VARIANT_H
 
 #include "convert/options.h"
-#include "convert/prepared.h"
-#include "quant/rewrite.h"
+#include "convert/prepared_model.h"
+#include "quant/quantize.h"
 
 struct tare_variant {
     const char *name; /* printed from the fields below: "float", "weight_only:bits=4:block=32+gptq"; or "auto" */

@@ -1,6 +1,6 @@
 /* The prepared model and the integer weights that variants share; see the header. */
 #include "eval/variant_source.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "convert/saved_model.h"
 #include "graph/clone.h"
 

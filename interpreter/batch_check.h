@@ -2,7 +2,7 @@
  *
  * The graph can rule it out (tare_batch_check_graph). Otherwise two records are run alone and as one batch, and what
  * the caller compares, outputs or activation statistics, must be the same (tare_batch_check_pair). Used by calibration
- * (calib/probe.c) and by evaluation (eval/records.c). */
+ * (calib/probe.c) and by evaluation (eval/record_batch.c). */
 #ifndef TARE_INTERPRETER_BATCH_CHECK_H
 #define TARE_INTERPRETER_BATCH_CHECK_H
 

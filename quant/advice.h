@@ -3,7 +3,7 @@
 #ifndef TARE_QUANT_ADVICE_H
 #define TARE_QUANT_ADVICE_H
 
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 
 /* Losses of an activation's range relative to the best one that are worth a warning. */
 static const double TARE_CLIPPING_DB = 6, TARE_ROUNDING_DB = 12;

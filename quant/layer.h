@@ -6,7 +6,7 @@
 #include "graph/bindings.h"
 #include "interpreter/inference/model_shapes.h"
 #include "quant/product.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 #include "quant/selection/selection.h"
 #include "quant/weights.h"
 

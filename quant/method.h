@@ -1,4 +1,4 @@
-/* Quantization methods: one file in quant/methods/ and one row each. The driver (quant/driver.c) finds the layers,
+/* Quantization methods: one file in quant/methods/ and one row each. The driver (quant/quantize.c) finds the layers,
  * chooses the settings of each and calls the row of its method; it does not refer to methods by name. */
 #ifndef TARE_QUANT_METHOD_H
 #define TARE_QUANT_METHOD_H

@@ -4,7 +4,7 @@
 #define TARE_QUANT_RANGE_CACHE_H
 
 #include "base/map.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 
 struct tare_quant_range_cache {
     struct tare_arena *arena;

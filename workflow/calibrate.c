@@ -12,7 +12,7 @@
 #include "calib/fingerprint.h"
 #include "calib/hash.h"
 #include "calib/warnings.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "eval/model_inputs.h"
 #include "workflow/record_count.h"
 #include "workflow/sample_feed.h"

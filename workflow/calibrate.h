@@ -15,7 +15,7 @@
 
 #include <signal.h>
 
-struct tare_edge_list; /* quant/rewrite.h */
+struct tare_edge_list; /* quant/quantize.h */
 struct tare_quant_counter;
 
 /* Zero-initialize for the defaults. Everything is borrowed. */
@@ -62,7 +62,7 @@ struct tare_calibrate_job {
     struct tare_arena arena;
     struct tare_edge *wanted; /* sorted; tensors that quantization needs */
     size_t n_wanted;
-    const struct tare_quant_counter *counters; /* of tensors with statistics by entry (quant/rewrite.h) */
+    const struct tare_quant_counter *counters; /* of tensors with statistics by entry (quant/quantize.h) */
     size_t n_counters;
     uint64_t fingerprint[2];
     struct tare_hessians *hessians; /* computed instead of statistics; NULL: statistics */

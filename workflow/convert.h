@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "convert/options.h"
 #include "convert/pipeline.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "workflow/bfloat16/check.h"
 #include "workflow/quantize.h"
 

@@ -3,7 +3,7 @@
 #define TARE_WORKFLOW_CPU_CHECK_H
 
 #include "graph/model.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 
 /* TARE_UNSUPPORTED if TensorFlow does not load the model: calls whose results have open shapes. Adds a warning to the
  * report of a quantization if signatures run ops that TensorFlow has no CPU kernel for (calls of LAPACK in a module of

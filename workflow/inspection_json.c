@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "eval/report/json_text.h"
 #include "workflow/inspection.h"
-#include "convert/functions.h"
+#include "convert/python_functions.h"
 #include "convert/origin.h"
 #include "convert/saved_model.h"
 #include "tpu/suggest.h"

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "convert/pipeline.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "eval/explain.h"
 #include "workflow/autotune/autotune.h"
 #include "workflow/check/fastest.h"

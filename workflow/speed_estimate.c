@@ -1,7 +1,7 @@
 /* Estimated time before and after quantization. */
 #include "workflow/speed_estimate.h"
 #include "eval/model_inputs.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 #include "tpu/cost/fused.h"
 
 #include <math.h>

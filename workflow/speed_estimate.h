@@ -3,7 +3,7 @@
 #define TARE_WORKFLOW_SPEED_ESTIMATE_H
 
 #include "graph/model.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 
 /* Estimated seconds per example (batch 1) on the chip that `tare compare` uses by default (tpu/cost/fused.h). Calls are
  * not inlined, so tensors that cross a call count as written and read; the model is not changed. NaN: unknown, because

@@ -3,7 +3,7 @@
 #include "cli/hint.h"
 #include "cli/log.h"
 #include "cli/output/visible_output.h"
-#include "convert/functions.h"
+#include "convert/python_functions.h"
 #include "convert/origin.h"
 #include "convert/saved_model.h"
 #include "workflow/inspection.h"

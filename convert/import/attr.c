@@ -18,9 +18,8 @@ static tare_status keep_text(const char **out, struct tare_graph_model *model, c
     return *out ? TARE_OK : TARE_NO_MEMORY;
 }
 
-enum {
-    LARGEST_KEPT = 1024
-}; /* larger constants of a model loaded for inspection are stored as a splat of their first element */
+/* Bytes. Larger constants of a model loaded for inspection are stored as a splat of their first element. */
+enum { LARGEST_KEPT = 1024 };
 
 /* A tensor without a buffer of its own, its elements in the model's arena. */
 static tare_status place_tensor(struct tare_tensor **out, struct tare_graph_model *model,

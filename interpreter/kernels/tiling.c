@@ -4,7 +4,7 @@
 #include "base/clamp.h"
 #include "base/control.h"
 #include "base/tensor/number.h"
-#include "interpreter/kernels/widening.h"
+#include "interpreter/kernels/bfloat16_to_float.h"
 
 #include <math.h>
 #include <string.h>

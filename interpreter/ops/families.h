@@ -77,8 +77,7 @@
     X(segment) \
     X(select) \
     X(serialize) \
-    X(set) \
-    X(setop) \
+    X(set_operations) \
     X(shape) \
     X(slice) \
     X(softmax) \
@@ -114,6 +113,7 @@
     X(unicode_form) \
     X(unicode_script) \
     X(uniform_quantized) \
+    X(unique) \
     X(variable) \
     X(window_gradient) \
     X(wordpiece) \

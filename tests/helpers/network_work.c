@@ -1,7 +1,7 @@
 /* network_work MODEL BATCH: prints what an estimate counts (tpu/cost/schedule.h) in a model as it is converted, a line
  * for each function on the TPU: the amounts in groups without and with products of integers. tests/judges/fit_costs.py
  * reads them. */
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "workflow/check/check.h"
 
 #include <stdio.h>

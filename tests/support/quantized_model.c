@@ -1,6 +1,6 @@
 #include "support/quantized_model.h"
 
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "graph/model.h"
 #include "quant/hessian.h"
 #include "support/draw.h"

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "calib/calibration.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 #include "support/mini_model.h"
 
 struct quantized_model {

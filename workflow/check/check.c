@@ -4,7 +4,7 @@
 #include "base/strbuf.h"
 #include "convert/pass.h"
 #include "convert/pipeline.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "convert/stablehlo/emit/emit.h"
 #include "convert/stablehlo/emit/export.h"
 #include "graph/clone.h"

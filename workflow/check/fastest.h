@@ -8,7 +8,7 @@
 
 #include "calib/calibration.h"
 #include "graph/model.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 
 /* Everything is borrowed. */
 struct tare_fastest_task {

@@ -22,11 +22,8 @@
 
 extern char **environ;
 
-enum {
-    NO_COMPILER = 3,
-    NO_CHIP = 5,
-    NOT_FOUND = 127
-}; /* exit status of the script, and of a shell without the program */
+/* Exit status of the script, and of a shell without the program. */
+enum { NO_COMPILER = 3, NO_CHIP = 5, NOT_FOUND = 127 };
 
 static char *path_of(const struct tare_tpu_compiler *compiler, const char *name) {
     struct tare_strbuf path = { 0 };

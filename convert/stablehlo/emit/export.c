@@ -2,7 +2,7 @@
 #include "convert/stablehlo/emit/export.h"
 
 #include "base/output.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "convert/saved_model.h"
 #include "convert/stablehlo/artifact.h"
 #include "convert/stablehlo/emit/emit.h"

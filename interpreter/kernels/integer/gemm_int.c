@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/control.h"
-#include "interpreter/kernels/integer/quads.h"
+#include "interpreter/kernels/integer/pack_four_rows.h"
 
 #include <string.h>
 

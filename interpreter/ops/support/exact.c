@@ -6,7 +6,7 @@
 #include "interpreter/kernels/integer/winograd_int.h"
 #include "interpreter/kernels/integer/winograd_vnni.h"
 #include "interpreter/ops/support/exact_split.h"
-#include "interpreter/ops/support/few_rows.h"
+#include "interpreter/ops/support/few_rows_product.h"
 #include "base/tensor/dtype.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * float operands with int8 weights. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/product.h"
-#include "interpreter/ops/support/few_rows.h"
+#include "interpreter/ops/support/few_rows_product.h"
 #include "interpreter/ops/xla/dot_dims.h"
 #include "interpreter/ops/xla/xla_product.h"
 

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "convert/pipeline.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "convert/saved_model.h"
 #include "eval/model_inputs.h"
 #include "eval/runner.h"

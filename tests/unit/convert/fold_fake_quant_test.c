@@ -1,7 +1,7 @@
 /* Weights of quantization-aware training in variables that are kept: the variable takes FakeQuant's values, and its
  * integers are FakeQuant's grid. Where something else reads the variable, nothing changes. */
 #include "convert/pass.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"
 

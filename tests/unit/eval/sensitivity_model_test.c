@@ -1,7 +1,7 @@
 /* Sensitivity of resnet8 on CIFAR-10: the same figures for any number of threads, and with outputs of the float model
  * that are known. */
 #include "base/file.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "convert/saved_model.h"
 #include "eval/sensitivity.h"
 #include "workflow/calibrate.h"

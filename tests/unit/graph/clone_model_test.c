@@ -1,7 +1,7 @@
 /* Clones of models: the same computation, in memory of its own. */
 #include "graph/clone.h"
 #include "calib/fingerprint.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"
 #include "support/models.h"

@@ -3,7 +3,7 @@
 #include "support/mini_model.h"
 
 #include "base/arena.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "quant/fake_quant.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Names of the functions of the op set TF: numbered in the order of the layers, without those that the model has. */
 #include "support/quantized_model.h"
 
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 
 #include <stdio.h>
 

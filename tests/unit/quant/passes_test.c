@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "calib/statistics.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 #include "support/draw.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "quant/recipe.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 
 #include <math.h>
 #include <stdio.h>

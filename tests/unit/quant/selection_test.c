@@ -2,7 +2,7 @@
 #include "support/mini_model.h"
 
 #include "base/arena.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 
 #include <math.h>
 #include <stdio.h>

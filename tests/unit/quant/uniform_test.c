@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "quant/recipe.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 #include "base/tensor/number.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* The error for a model of which nothing was quantized. */
 #include "workflow/quantize.h"
 
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 #include "support/mini_model.h"
 
 static void quantize_check__names_the_most_frequent_reason(void **state) {

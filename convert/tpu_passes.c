@@ -2,7 +2,7 @@
  *
  * Passes that only check have no counts. A pass that does not apply counts zero changes, so that every report has the
  * same rows. */
-#include "convert/place.h"
+#include "convert/tpu_passes.h"
 #include "tpu/devices.h"
 #include "convert/advice.h"
 #include "convert/saved_model.h"

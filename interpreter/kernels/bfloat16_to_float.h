@@ -1,6 +1,6 @@
 /* Conversion of bfloat16 arrays to float that also finds the largest magnitude. */
-#ifndef TARE_INTERPRETER_KERNELS_WIDENING_H
-#define TARE_INTERPRETER_KERNELS_WIDENING_H
+#ifndef TARE_INTERPRETER_KERNELS_BFLOAT16_TO_FLOAT_H
+#define TARE_INTERPRETER_KERNELS_BFLOAT16_TO_FLOAT_H
 
 #include "interpreter/kernels/cpu.h"
 

@@ -1,5 +1,5 @@
 /* Traces of a model, described by the object graph and, where that has no entry, by their graphs. */
-#include "convert/functions.h"
+#include "convert/python_functions.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "convert/source.h"

@@ -231,7 +231,7 @@ static tare_status run_set_size(struct tare_kernel *kernel) {
 #define SET(op_name)                                                                                                   \
     { .name = op_name, .infer = infer_set, .run = run_set }
 
-const struct tare_op tare_ops_setop[] = {
+const struct tare_op tare_ops_set_operations[] = {
     SET("DenseToDenseSetOperation"),
     SET("DenseToSparseSetOperation"),
     SET("SparseToSparseSetOperation"),

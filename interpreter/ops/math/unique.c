@@ -203,7 +203,7 @@ static tare_status run_list_diff(struct tare_kernel *kernel) {
 #define UNIQUE(op_name)                                                                                                \
     { .name = op_name, .infer = infer_unique, .run = run_unique, .flags = TARE_OP_DISCRETE }
 
-const struct tare_op tare_ops_set[] = {
+const struct tare_op tare_ops_unique[] = {
     { .name = "ListDiff", .infer = infer_list_diff, .run = run_list_diff, .flags = TARE_OP_DISCRETE },
     UNIQUE("Unique"),
     UNIQUE("UniqueV2"),

@@ -1,7 +1,7 @@
 /* The functions of a model as their author wrote them: traces grouped by the Python function that they came from, each
  * with arguments, captured inputs and results in the form of TensorFlow's pretty-printed concrete signatures. */
-#ifndef TARE_CONVERT_FUNCTIONS_H
-#define TARE_CONVERT_FUNCTIONS_H
+#ifndef TARE_CONVERT_PYTHON_FUNCTIONS_H
+#define TARE_CONVERT_PYTHON_FUNCTIONS_H
 
 #include "graph/model.h"
 

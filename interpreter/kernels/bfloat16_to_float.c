@@ -1,6 +1,6 @@
 /* Magnitudes of bfloat16 values are compared as integers: without the sign bit, the bits have the order of the values,
  * and those of NaNs are larger than those of infinity. */
-#include "interpreter/kernels/widening.h"
+#include "interpreter/kernels/bfloat16_to_float.h"
 
 #include "base/tensor/number.h"
 

@@ -1,7 +1,7 @@
 /* The passes of the TPU half of a conversion. Each works on one shared state and reports what it changed under the
- * names in its row; the order is the array in place.c. */
-#ifndef TARE_CONVERT_PLACE_H
-#define TARE_CONVERT_PLACE_H
+ * names in its row; the order is the array in tpu_passes.c. */
+#ifndef TARE_CONVERT_TPU_PASSES_H
+#define TARE_CONVERT_TPU_PASSES_H
 
 #include "convert/pipeline.h"
 

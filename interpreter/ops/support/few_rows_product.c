@@ -1,4 +1,4 @@
-#include "interpreter/ops/support/few_rows.h"
+#include "interpreter/ops/support/few_rows_product.h"
 
 #include "base/alloc.h"
 #include "interpreter/ops/support/split.h"

@@ -1,7 +1,7 @@
 /* Ranges of a calibration suit the integer type of the setting. */
 #include "base/alloc.h"
 #include "convert/pass.h"
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "graph/calls.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"

@@ -1,5 +1,5 @@
 /* Prepared models and their ranges. */
-#include "convert/prepared.h"
+#include "convert/prepared_model.h"
 #include "base/alloc.h"
 #include "calib/format/file.h"
 #include "calib/fingerprint.h"

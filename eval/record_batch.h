@@ -1,8 +1,8 @@
 /* Records that run through a signature: bound to its feeds, alone or as one batch, joined on axis 0 with the outputs
  * split again. Whether that may be done is decided by interpreter/batch_check.h, and how many records a batch contains
  * by the memory of their activations. */
-#ifndef TARE_EVAL_RECORDS_H
-#define TARE_EVAL_RECORDS_H
+#ifndef TARE_EVAL_RECORD_BATCH_H
+#define TARE_EVAL_RECORD_BATCH_H
 
 #include "datasets/source.h"
 #include "interpreter/batch_check.h"
@@ -19,7 +19,6 @@ struct tare_bound_record {
 tare_status tare_record_take(struct tare_bound_record *out, const struct tare_signature_edges *edges,
                              struct tare_sample *sample, const struct tare_record *where) TARE_WARN_UNUSED;
 void tare_record_reset(struct tare_bound_record *record, const struct tare_signature_edges *edges);
-/* Sets each record's outputs to its rows of the joined outputs, without copying. */
 void tare_tensors_reset(struct tare_tensor *tensors, size_t count); /* NULL is fine */
 /* Prefixes the text of a failure with file and record numbers. */
 tare_status tare_records_locate(tare_status status, const char *const *files, const struct tare_record *first,

@@ -1,6 +1,6 @@
 /* Four rows of 16 int8 weights as packed for products with four k a group: 16 groups of the four values of a column. */
-#ifndef TARE_INTERPRETER_KERNELS_QUADS_H
-#define TARE_INTERPRETER_KERNELS_QUADS_H
+#ifndef TARE_INTERPRETER_KERNELS_PACK_FOUR_ROWS_H
+#define TARE_INTERPRETER_KERNELS_PACK_FOUR_ROWS_H
 
 #include "interpreter/kernels/cpu.h"
 

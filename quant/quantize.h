@@ -1,6 +1,6 @@
 /* Quantization of a whole model. */
-#ifndef TARE_QUANT_REWRITE_H
-#define TARE_QUANT_REWRITE_H
+#ifndef TARE_QUANT_QUANTIZE_H
+#define TARE_QUANT_QUANTIZE_H
 
 #include "calib/observed.h"
 #include "graph/model.h"

@@ -1,6 +1,6 @@
 /* Int8 weights of products of few rows (interpreter/kernels/integer/gemv.h), packed once in a node's cache. */
-#ifndef TARE_INTERPRETER_OPS_SUPPORT_FEW_ROWS_H
-#define TARE_INTERPRETER_OPS_SUPPORT_FEW_ROWS_H
+#ifndef TARE_INTERPRETER_OPS_SUPPORT_GEMV_WEIGHTS_H
+#define TARE_INTERPRETER_OPS_SUPPORT_GEMV_WEIGHTS_H
 
 #include "base/thread.h"
 #include "interpreter/kernels/integer/gemv.h"

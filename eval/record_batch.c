@@ -1,5 +1,5 @@
 /* Binds records to the feeds of a signature, joins them on axis 0, runs them and splits outputs by records. */
-#include "eval/records.h"
+#include "eval/record_batch.h"
 #include "base/alloc.h"
 #include "base/tensor/concat_rows.h"
 #include "eval/model_inputs.h"

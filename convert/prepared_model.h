@@ -1,12 +1,12 @@
 /* A model in the form that is calibrated and quantized, and its activation ranges computed by a calibration. */
-#ifndef TARE_CONVERT_PREPARED_H
-#define TARE_CONVERT_PREPARED_H
+#ifndef TARE_CONVERT_PREPARED_MODEL_H
+#define TARE_CONVERT_PREPARED_MODEL_H
 
 #include "calib/algorithm.h"
 #include "calib/calibration.h"
 #include "graph/model.h"
 #include "graph/op.h"
-#include "quant/rewrite.h"
+#include "quant/quantize.h"
 
 /* Loads a SavedModel and runs the passes that precede calibration (convert/pipeline.h). Errors name the path. */
 tare_status tare_load_prepared(struct tare_graph_model **out, const char *path) TARE_WARN_UNUSED;

@@ -1,5 +1,0 @@
-#include "support/op_family.h"
-
-int main(void) {
-    return op_family_main(TARE_SOURCE_DIR, "setop", NULL, 0);
-}
