@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Everything: the tests of all tiers in Release with gcc, under the sanitizers and, but for files and packages, with clang, data races, failing allocations,
-# mutants, and all judges. Takes hours; goes on after a failure and ends with the seconds of each stage. --list prints the stages;
-# scripts/nightly.sh STAGE… runs some.
+# Everything: the tests of all tiers in Release with gcc, under the sanitizers and, but for files and packages, with clang; data races,
+# failing allocations, mutants, arm64, and all judges. Takes hours; goes on after a failure and ends with the seconds of each stage.
+# --list prints the stages; scripts/nightly.sh STAGE… runs some.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$root/scripts/stages.sh"
@@ -9,7 +9,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # The nightly tests that look at packages, signals, memory and the models of the test data: what gcc made of the code is enough.
 once=$(awk '$2 == "nightly" && $3 ~ "^(cli|python)/" { printf "%s^%s$", bar, $3; bar = "|" }' "$root/tests/tiers.txt")
-own='^cli/(wheel|package)$' # build programs of their own
+own='^cli/wheel$' # builds a program of its own, with gcc
 
 # name: command
 release() { configure build && cmake --build "$root/build" && run_tests "$root/build"; }
