@@ -164,11 +164,12 @@ static const char *frame_of_weight(struct tare_edge edge) {
 static const char *why_no_weight(struct tare_edge edge, const struct tare_bindings *bindings) {
     const char *frame = frame_of_weight(edge);
     if (frame) return frame;
+    if (is_computed_weight(edge, bindings))
+        return "its weight is computed from a kept variable (omit --keep-variables)";
     if (tare_quant_widens_at_run_time(edge))
         return "its weight is chosen from float8 values and scaled at run time (export the layers outside of a loop: "
                "lax.scan(unroll=True))";
-    return is_computed_weight(edge, bindings) ? "its weight is computed from a kept variable (omit --keep-variables)"
-                                              : NULL;
+    return NULL;
 }
 
 tare_status tare_quant_find_weight(struct tare_quant_layer *layer, struct tare_arena *arena,
