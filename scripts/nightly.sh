@@ -16,7 +16,7 @@ release() { configure build && cmake --build "$root/build" && run_tests "$root/b
 clang() { configure build-clang -DCMAKE_C_COMPILER=clang && cmake --build "$root/build-clang" && run_tests "$root/build-clang" -E "$once"; }
 sanitizers() { configure build-sanitize "${sanitized[@]}" && cmake --build "$root/build-sanitize" && run_tests "$root/build-sanitize" -E "$own"; }
 threads() { "$root/scripts/check-threads.sh"; }
-allocations() { "$root/scripts/allocation-faults.sh"; }
+allocations() { "$root/scripts/allocation-faults.sh" --stacks 12; } # each place of the program
 networks() { configure build-sanitize "${sanitized[@]}" && cmake --build "$root/build-sanitize" --target networks && "$root/build-sanitize/tests/networks" --first "$seed" --count 100; }
 mutants() { "$root/scripts/mutate.sh"; }
 arm64() { "$root/scripts/cross-arm64.sh" --all; }
