@@ -2,6 +2,7 @@
  * run. cc -O2 -I. bench/histogram_bench.c build/calib/libtare_calib.a … (see docs/performance.md) */
 #include "base/clock.h"
 #include "calib/histogram.h"
+#include "calib/tally.h"
 
 #include "base/alloc.h"
 

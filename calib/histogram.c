@@ -1,4 +1,4 @@
-/* Counting into the floating-point histogram, merging, and reading it in order.
+/* Adding tallies to the floating-point histogram, merging, and reading it in order.
  *
  * All pages of a histogram have counters of one width, the narrowest for an upper bound of the counts. The bound grows
  * with the number of values added; before the width grows, the bound is replaced by the largest count. So counting
@@ -7,36 +7,18 @@
 
 #include "base/alloc.h"
 #include "base/tensor/number.h"
+#include "calib/tally.h"
 
 #include <math.h>
 #include <string.h>
 
-enum {
-    BIN_BITS = 9,
-    /* From this many values on, counting into one flat table and adding its touched pages at the end costs less than
-     * looking up the page of each value. */
-    FLAT_FROM = 8192,
-};
+enum { BIN_BITS = 9 };
 
 /* The counters follow. */
 struct tare_histogram_page {
     uint64_t number;
 };
 _Static_assert(sizeof(struct tare_histogram_page) == TARE_HISTOGRAM_PAGE_HEAD, "size of a page's head");
-
-struct tare_tally {
-    uint32_t *counts; /* TARE_SCAN_SLOTS, all zero while the tally is empty or not flat */
-    uint32_t *slots;  /* of the values so far, or, when flat, of one block */
-    tare_scan_fn *scan;
-    bool flat;
-    int n_slots;
-    int64_t pending;                      /* values in counts */
-    void *counters[TARE_HISTOGRAM_PAGES]; /* of a histogram's pages, while slots are counted in it; else NULL */
-    int64_t zeros, nans, positive_infinities, negative_infinities;
-    /* Of the pending values: whether some may have the sign, and the largest as bits without sign. */
-    uint32_t largest;
-    bool has_sign[2];
-};
 
 /* ---- pages ---- */
 
@@ -218,122 +200,6 @@ int tare_histogram_read_page(int64_t counts[TARE_HISTOGRAM_BINS], const struct t
     return (int)histogram->pages[i]->number;
 }
 
-/* ---- tallies ---- */
-
-struct tare_tally *tare_tally_new(void) {
-    struct tare_tally *tally = tare_calloc(1, sizeof *tally);
-    if (!tally) return NULL;
-    tally->scan = tare_scan_best(tare_cpu_level());
-    tally->counts = tare_malloc_aligned(TARE_SCAN_SLOTS * sizeof *tally->counts);
-    tally->slots = tare_malloc_aligned((FLAT_FROM + TARE_SCAN_BLOCK) * sizeof *tally->slots);
-    if (!tally->counts || !tally->slots) {
-        tare_tally_free(tally);
-        return NULL;
-    }
-    memset(tally->counts, 0, TARE_SCAN_SLOTS * sizeof *tally->counts);
-    tare_tally_begin(tally, 0);
-    return tally;
-}
-
-void tare_tally_free(struct tare_tally *tally) {
-    if (!tally) return;
-    tare_free(tally->counts);
-    tare_free(tally->slots);
-    tare_free(tally);
-}
-
-void tare_tally_set_scan(struct tare_tally *tally, tare_scan_fn *scan) {
-    tally->scan = scan;
-}
-
-/* ---- into the tally ---- */
-
-static void make_empty(struct tare_tally *tally) {
-    tally->n_slots = 0;
-    tally->pending = 0;
-    tally->zeros = tally->nans = tally->positive_infinities = tally->negative_infinities = 0;
-    tally->largest = 0;
-    tally->has_sign[0] = tally->has_sign[1] = false;
-}
-
-void tare_tally_begin(struct tare_tally *tally, int64_t expected) {
-    make_empty(tally);
-    tally->flat = expected >= FLAT_FROM;
-}
-
-static void count_flat(struct tare_tally *tally, int used) {
-    uint32_t *counts = tally->counts;
-    const uint32_t *slots = tally->slots;
-    int i = 0;
-    for (; i + 4 <= used; i += 4) { /* two slots a load */
-        uint64_t pairs[2];
-        memcpy(pairs, slots + i, sizeof pairs);
-        for (int k = 0; k < 2; k++) {
-            counts[(uint32_t)pairs[k]]++;
-            counts[pairs[k] >> 32]++;
-        }
-    }
-    for (; i < used; i++)
-        counts[slots[i]]++;
-}
-
-static void count_special(struct tare_tally *tally, const float *values, int count) {
-    for (int i = 0; i < count; i++) {
-        if (isnan(values[i])) {
-            tally->nans++;
-        } else if (isinf(values[i])) {
-            *(values[i] > 0 ? &tally->positive_infinities : &tally->negative_infinities) += 1;
-        }
-    }
-}
-
-/* A few slots are only stored, and later counted in the histogram directly. */
-static void keep_slots(struct tare_tally *tally, int used) {
-    tally->n_slots += used;
-    if (tally->n_slots <= FLAT_FROM) return;
-    count_flat(tally, tally->n_slots);
-    tally->n_slots = 0;
-    tally->flat = true;
-}
-
-/* Of the values with a sign, none of which is larger in magnitude. */
-static void note_largest(struct tare_tally *tally, int sign, float magnitude) {
-    if (!(magnitude > 0)) return;
-    tally->has_sign[sign] = true;
-    if (tally->largest < tare_float_bits(magnitude)) tally->largest = tare_float_bits(magnitude);
-}
-
-void tare_tally_add(struct tare_tally *tally, struct tare_scan *scan, const float *values, int64_t count) {
-    int64_t zeros = scan->zeros;
-    for (int64_t done = 0; done < count; done += TARE_SCAN_BLOCK) {
-        const int block = count - done < TARE_SCAN_BLOCK ? (int)(count - done) : TARE_SCAN_BLOCK;
-        int64_t not_finite = scan->not_finite;
-        int used = tally->scan(scan, tally->slots + tally->n_slots, values + done, block);
-        if (scan->not_finite != not_finite) count_special(tally, values + done, block);
-        if (tally->flat)
-            count_flat(tally, used);
-        else
-            keep_slots(tally, used);
-    }
-    tally->pending += count;
-    tally->zeros += scan->zeros - zeros;
-    note_largest(tally, 0, scan->high);
-    note_largest(tally, 1, -scan->low);
-}
-
-/* A counter has 32 bits. */
-bool tare_tally_is_full(const struct tare_tally *tally) {
-    return tally->pending > INT32_MAX;
-}
-
-int64_t tare_tally_nans(const struct tare_tally *tally) {
-    return tally->nans;
-}
-
-int64_t tare_tally_infinities(const struct tare_tally *tally) {
-    return tally->positive_infinities + tally->negative_infinities;
-}
-
 /* ---- into the histogram ---- */
 
 /* Adds the counters of one page to the histogram (NULL: after a failure) and zeroes them. *left: values of which the
@@ -410,7 +276,7 @@ tare_status tare_histogram_take(struct tare_histogram *histogram, struct tare_ta
     histogram->nans += tally->nans;
     histogram->positive_infinities += tally->positive_infinities;
     histogram->negative_infinities += tally->negative_infinities;
-    make_empty(tally);
+    tare_tally_empty(tally);
     return status;
 }
 

@@ -5,7 +5,6 @@
 #define TARE_CALIB_HISTOGRAM_H
 
 #include "base/status.h"
-#include "calib/scan.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,24 +34,7 @@ struct tare_histogram {
     int64_t zeros, nans, positive_infinities, negative_infinities;
 };
 
-/* What one worker has counted and not added to a histogram yet: a histogram may be that of many workers, of which one
- * at a time adds to it, and then briefly. */
-struct tare_tally;
-struct tare_tally *tare_tally_new(void); /* NULL: no memory. About 1 MiB */
-void tare_tally_free(struct tare_tally *tally);
-/* Uses another variant of the scan; for tests. */
-void tare_tally_set_scan(struct tare_tally *tally, tare_scan_fn *scan);
-
-enum { TARE_TALLY_RUN = 1 << 30 };
-/* Fills an empty tally: first the approximate number of values to come, then runs of at most TARE_TALLY_RUN values
- * (each with its scan; a run that is not the last of its scan has a multiple of 16 values). */
-void tare_tally_begin(struct tare_tally *tally, int64_t expected);
-void tare_tally_add(struct tare_tally *tally, struct tare_scan *scan, const float *values, int64_t count);
-/* The tally must be added to a histogram before more values are counted. */
-bool tare_tally_is_full(const struct tare_tally *tally);
-/* Values since begin that were NaN, and that were infinite. */
-int64_t tare_tally_nans(const struct tare_tally *tally);
-int64_t tare_tally_infinities(const struct tare_tally *tally);
+struct tare_tally; /* calib/tally.h */
 /* Adds the tally's counts to the histogram and empties the tally, also after running out of memory. */
 tare_status tare_histogram_take(struct tare_histogram *histogram, struct tare_tally *tally) TARE_WARN_UNUSED;
 

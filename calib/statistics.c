@@ -5,6 +5,7 @@
 #include "base/control.h"
 #include "calib/channels.h"
 #include "base/tensor/number.h"
+#include "calib/tally.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "calib/coverage.h"
 #include "calib/shape_probe.h"
+#include "calib/tally.h"
 
 #include <string.h>
 

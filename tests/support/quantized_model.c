@@ -1,3 +1,4 @@
+#include "calib/tally.h"
 #include "support/quantized_model.h"
 
 #include "convert/prepared_model.h"

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "calib/tally.h"
 #include "support/draw.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
 
 #include "support/draw.h"
 #include "base/tensor/number.h"
+#include "calib/tally.h"
 
 #include <float.h>
 #include <math.h>

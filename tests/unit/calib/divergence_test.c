@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "support/draw.h"
 #include "base/tensor/number.h"
+#include "calib/tally.h"
 
 #include <math.h>
 #include <stdarg.h>

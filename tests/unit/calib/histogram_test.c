@@ -1,5 +1,6 @@
 /* The floating-point histogram and the scan beneath it. */
 #include "calib/histogram.h"
+#include "calib/tally.h"
 
 #include "base/alloc.h"
 #include "support/draw.h"

@@ -2,6 +2,7 @@
 #include "calib/quantization_error.h"
 
 #include "calib/qparams.h"
+#include "calib/tally.h"
 #include "support/draw.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* Errors of deployed parameters are stored with the statistics, by parameters and number of samples. */
 #include "calib/range_error.h"
+#include "calib/tally.h"
 
 #include "support/draw.h"
 

@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "support/draw.h"
 #include "base/tensor/number.h"
+#include "calib/tally.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "calib/convergence.h"
+#include "calib/tally.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* Ranges of a calibration suit the integer type of the setting. */
 #include "base/alloc.h"
+#include "calib/tally.h"
 #include "convert/pass.h"
 #include "convert/prepared_model.h"
 #include "graph/calls.h"

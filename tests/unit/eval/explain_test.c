@@ -1,4 +1,5 @@
 /* What is said of a layer follows from its activation's histogram and its weight's channels. */
+#include "calib/tally.h"
 #include "eval/explain.h"
 #include "quant/advice.h"
 #include "support/mini_model.h"

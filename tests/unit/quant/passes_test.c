@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "calib/statistics.h"
+#include "calib/tally.h"
 #include "quant/quantize.h"
 #include "support/draw.h"
 

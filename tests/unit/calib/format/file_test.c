@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "calib/hash.h"
+#include "calib/tally.h"
 #include "support/draw.h"
 #include "support/temp.h"
 

@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "calib/format/file.h"
 #include "calib/hash.h"
+#include "calib/tally.h"
 #include "eval/report/page.h"
 #include "support/draw.h"
 
