@@ -46,7 +46,7 @@ def v1_convolutions(folder: str, random: np.random.Generator) -> dict[str, list[
     return drawn(random, {"image": (2, 8, 8, 3)})
 
 
-@model(refuses={"quantize/*": OUTSIDE, "convert/int8": OUTSIDE, **REFUSES})
+@model(refuses={"quantize/*": OUTSIDE, **REFUSES})
 def v1_control_flow(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
     v1.disable_control_flow_v2()
     try:
@@ -61,7 +61,7 @@ def v1_control_flow(folder: str, random: np.random.Generator) -> dict[str, list[
     return drawn(random, {"x": (2, 8)})
 
 
-@model(refuses={"quantize/*": NOTHING, "convert/int8": NOTHING, **REFUSES})
+@model(refuses={"quantize/*": NOTHING, **REFUSES})
 def v1_counter(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
     with tf.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(tf.int32, [], "x")
