@@ -58,7 +58,7 @@ for signal in INT TERM HUP; do
         pid=$!
         ready $pid && sleep $delay && kill -s $signal $pid 2>/dev/null
         wait $pid || status=$?
-        [ $status -eq 130 ] && [ "$(cat stderr)" = "tare: interrupted" ] && [ ! -e part.calib.state ] || break
+        [ $status -eq 130 ] && grep -qxE 'tare: interrupted( within a record, before a state was saved)?' stderr && [ ! -e part.calib.state ] || break
     done
     if [ $status -eq 130 ]; then
         grep -q 'records are saved in .part.calib.state.; continue with --resume' stderr || fail "SIG$signal: $(cat stderr)"
