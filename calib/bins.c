@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/tensor/number.h"
+#include "calib/scan.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "calib/channels.h"
+#include "calib/scan.h"
 
 #include <math.h>
 #include <string.h>
