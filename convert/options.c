@@ -101,9 +101,23 @@ static tare_status copy_sizes(const int64_t **out, struct tare_arena *arena, con
     return TARE_OK;
 }
 
-/* The queue of low priority follows the same rules, as the runtime checks them. */
+/* The runtime's rules for the numbers of a queue. */
+static tare_status check_queue(const char *field, int max_batch_size, int batch_timeout_micros,
+                               int max_enqueued_batches) {
+    if (max_batch_size < 1)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: max_batch_size must be positive (got %d)", field, max_batch_size);
+    if (batch_timeout_micros < 0)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: batch_timeout_micros must be non-negative (got %d)", field,
+                         batch_timeout_micros);
+    if (max_enqueued_batches < 0)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: max_enqueued_batches must be non-negative (got %d)", field,
+                         max_enqueued_batches);
+    return TARE_OK;
+}
+
 static tare_status read_low_priority(struct tare_batch_options *out, struct tare_arena *arena,
                                      const Tare__LowPriorityBatchOptions *message) {
+    static const char field[] = "low_priority_batch_options";
     static const char *const policies[] = {
         [TARE__LOW_PRIORITY_BATCH_OPTIONS__MIXED_PRIORITY_BATCHING_POLICY__LOW_PRIORITY_PADDING_WITH_MAX_BATCH_SIZE] =
             "low_priority_padding_with_max_batch_size",
@@ -120,18 +134,12 @@ static tare_status read_low_priority(struct tare_batch_options *out, struct tare
                                        .n_allowed = n,
                                        .policy = policies[message->mixed_priority_batching_policy] };
     TARE_TRY(copy_sizes(&low->allowed_batch_sizes, arena, message->allowed_batch_sizes, n));
-    if (low->max_batch_size < 1 || low->batch_timeout_micros < 0 || low->max_enqueued_batches < 0)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "low_priority_batch_options: max_batch_size %d, batch_timeout_micros %d, max_enqueued_batches "
-                         "%d (expected at least 1, 0, 0)",
-                         low->max_batch_size, low->batch_timeout_micros, low->max_enqueued_batches);
-    TARE_TRY(check_order("low_priority_batch_options", low->allowed_batch_sizes, n));
+    TARE_TRY(check_queue(field, low->max_batch_size, low->batch_timeout_micros, low->max_enqueued_batches));
+    TARE_TRY(check_order(field, low->allowed_batch_sizes, n));
     if (n && low->allowed_batch_sizes[n - 1] != low->max_batch_size)
-        return TARE_FAIL(
-            TARE_INVALID_ARGUMENT,
-            "low_priority_batch_options: final entry in allowed_batch_sizes must equal max_batch_size (got "
-            "%lld, %d)",
-            (long long)low->allowed_batch_sizes[n - 1], low->max_batch_size);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "%s: final entry in allowed_batch_sizes must equal max_batch_size (got %lld, %d)", field,
+                         (long long)low->allowed_batch_sizes[n - 1], low->max_batch_size);
     return TARE_OK;
 }
 
@@ -158,23 +166,6 @@ static tare_status read_component(struct tare_batch_options *out, const Tare__Ba
     return TARE_OK;
 }
 
-/* The runtime's rules for individual numbers. */
-static tare_status check_numbers(const struct tare_batch_options *batch) {
-    if (batch->max_batch_size < 1)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_options: max_batch_size must be positive (got %d)",
-                         batch->max_batch_size);
-    if (batch->num_batch_threads < 1)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_options: num_batch_threads must be positive (got %d)",
-                         batch->num_batch_threads);
-    if (batch->batch_timeout_micros < 0)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_options: batch_timeout_micros must be non-negative (got %d)",
-                         batch->batch_timeout_micros);
-    if (batch->max_enqueued_batches < 0)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_options: max_enqueued_batches must be non-negative (got %d)",
-                         batch->max_enqueued_batches);
-    return TARE_OK;
-}
-
 static tare_status read_batch(struct tare_batch_options *out, struct tare_arena *arena,
                               const Tare__BatchOptions *message) {
     *out = (struct tare_batch_options){
@@ -187,7 +178,10 @@ static tare_status read_batch(struct tare_batch_options *out, struct tare_arena 
     };
     TARE_TRY(copy_sizes(&out->allowed_batch_sizes, arena, message->allowed_batch_sizes, out->n_allowed));
     TARE_TRY(read_component(out, message));
-    TARE_TRY(check_numbers(out));
+    TARE_TRY(check_queue("batch_options", out->max_batch_size, out->batch_timeout_micros, out->max_enqueued_batches));
+    if (out->num_batch_threads < 1)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_options: num_batch_threads must be positive (got %d)",
+                         out->num_batch_threads);
     TARE_TRY(check_sizes(out));
     return read_low_priority(out, arena, message->low_priority_batch_options);
 }

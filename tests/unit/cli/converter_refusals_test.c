@@ -94,7 +94,14 @@ static void bad_allowed_batch_sizes__are_refused(void **state) {
     seed_refuses(path, TPU_FUNC "batch_options { num_batch_threads: 1 max_batch_size: 8 max_enqueued_batches: -1 }",
                  "max_enqueued_batches must be non-negative (got -1)");
     seed_refuses(path, TPU_FUNC "batch_options { num_batch_threads: 1 }", "max_batch_size must be positive (got 0)");
+    seed_refuses(path, TPU_FUNC "batch_options { num_batch_threads: 1 allowed_batch_sizes: [2, 4, 8] }",
+                 "max_batch_size must be positive (got 0)");
+    seed_refuses(path,
+                 TPU_FUNC "batch_options { num_batch_threads: 1 max_batch_size: 16 allowed_batch_sizes: [0, 4, 16] }",
+                 "allowed_batch_sizes entries must be monotonically increasing (got 0)");
     seed_refuses(path, TPU_FUNC "batch_options { max_batch_size: 8 }", "num_batch_threads must be positive (got 0)");
+    seed_refuses(path, TPU_FUNC "batch_options { num_batch_threads: -1 max_batch_size: 8 }",
+                 "num_batch_threads must be positive (got -1)");
     seed_converts(path, TPU_FUNC "batch_options { num_batch_threads: 1 max_batch_size: 8 allowed_batch_sizes: 4 }");
 }
 
@@ -150,6 +157,20 @@ static void a_tensorflow_1_model__is_refused_with_the_way_out(void **state) {
         "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to TensorFlow 2");
 }
 
+static void an_empty_graph__is_read_but_not_converted(void **state) {
+    static const char text[] = "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'serve' } graph_def {"
+                               " } object_graph_def { nodes { user_object { identifier: '_generic_user_object' } } } }";
+    struct process process;
+    (void)state;
+    assert_int_equal(mkdir(temp_path("empty"), 0700), 0);
+    temp_file("empty/saved_model.pbtxt", text, sizeof text - 1);
+    process_run(&process, (const char *const[]){ process_tare(), "inspect", temp_path("empty"), NULL });
+    assert_int_equal(process.status, 0);
+    assert_non_null(strstr(process.out, "functions   0"));
+    process_free(&process);
+    seed_refuses(temp_path("empty"), TPU_FUNC, "function_alias \"tpu_func\" does not exist");
+}
+
 /* A file without an object graph, whatever names the functions that it has. */
 static void a_tensorflow_1_model_with_functions__is_refused_the_same_way(void **state) {
     static const char *const functions[] = { "tpu_functions { signature_name: \"serving_default\" }",
@@ -186,6 +207,7 @@ int main(void) {
         cmocka_unit_test(shapes_that_cannot_be_batched__are_refused),
         cmocka_unit_test(an_output_without_the_batch__is_refused),
         cmocka_unit_test(a_tensorflow_1_model__is_refused_with_the_way_out),
+        cmocka_unit_test(an_empty_graph__is_read_but_not_converted),
         cmocka_unit_test(a_tensorflow_1_model_with_functions__is_refused_the_same_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

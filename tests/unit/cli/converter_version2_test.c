@@ -122,7 +122,18 @@ static void low_priority__has_a_queue_of_its_own(void **state) {
                  "low_priority_batch_options: final entry in allowed_batch_sizes must equal max_batch_size (got 4, 8)");
     seed_refuses(path, LOW_PRIORITY("max_batch_size: 8 allowed_batch_sizes: [8, 8]"),
                  "low_priority_batch_options: allowed_batch_sizes entries must be monotonically increasing");
-    seed_refuses(path, LOW_PRIORITY("batch_timeout_micros: 1"), "low_priority_batch_options: max_batch_size 0");
+    seed_refuses(path, LOW_PRIORITY("max_batch_size: 16 allowed_batch_sizes: [0, 4, 16]"),
+                 "low_priority_batch_options: allowed_batch_sizes entries must be monotonically increasing (got 0)");
+    seed_refuses(path, LOW_PRIORITY("allowed_batch_sizes: [2, 4, 8]"),
+                 "low_priority_batch_options: max_batch_size must be positive (got 0)");
+    seed_refuses(path, LOW_PRIORITY("max_batch_size: 8 batch_timeout_micros: -1"),
+                 "low_priority_batch_options: batch_timeout_micros must be non-negative (got -1)");
+    seed_refuses(path, LOW_PRIORITY("max_batch_size: 8 max_enqueued_batches: -1"),
+                 "low_priority_batch_options: max_enqueued_batches must be non-negative (got -1)");
+    seed_converts(path, LOW_PRIORITY("max_batch_size: 32")); /* more than the other queue's 8 */
+    model = seed_load();
+    assert_int_equal(tare_node_int(only(model, "BatchFunction"), "low_priority_max_batch_size", 0), 32);
+    tare_model_free(model);
 }
 
 /* Fields 11 to 13 of version 2, and the older message around them. */
