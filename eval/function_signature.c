@@ -125,12 +125,16 @@ static tare_status check_argument(const struct candidate *candidate, size_t i, c
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "cannot compute %s as input #%zu(zero-based), '%s', is missing",
                          function->name, i, arg->name);
     if (value->dtype != expected)
-        return TARE_FAIL(
-            TARE_TYPE, "cannot compute %s as input #%zu(zero-based) was expected to be a %s tensor but is a %s tensor",
-            function->name, i, spec_name(expected), spec_name(value->dtype));
+        return TARE_FAIL(TARE_TYPE,
+                         "cannot compute %s as input #%zu(zero-based) was expected to be a %s tensor but is a %s "
+                         "tensor (Python inputs "
+                         "incompatible with input_signature)",
+                         function->name, i, spec_name(expected), spec_name(value->dtype));
     if (!tare_shape_compatible(&value->shape, &shape))
         return TARE_FAIL(
-            TARE_SHAPE, "cannot compute %s as input #%zu(zero-based) was expected to have shape %s but has shape %s",
+            TARE_SHAPE,
+            "cannot compute %s as input #%zu(zero-based) was expected to have shape %s but has shape %s (Python inputs "
+            "incompatible with input_signature)",
             function->name, i, tare_shape_text(wanted_text, &shape), tare_shape_text(got_text, &value->shape));
     return TARE_OK;
 }
