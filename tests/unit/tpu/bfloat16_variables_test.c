@@ -205,6 +205,37 @@ static void a_written_variable__stays_float32(void **state) {
     tare_model_free(model);
 }
 
+/* What the CPU adds to is not on the TPU, but the same variable. */
+static void a_variable_that_the_cpu_writes__stays_float32(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_edge handle = mini_variable(model, "v", third);
+    struct tare_graph *tpu = binary(model, "on_tpu", "Mul"), *cpu = tare_model_add_function(model, "on_cpu");
+    const struct tare_edge x = mini_arg(cpu, "x", TARE_DT_FLOAT), v = mini_arg(cpu, "v", TARE_DT_RESOURCE);
+    struct tare_node *assign = mini_open(cpu, "AssignAddVariableOp", "assign", 2, v, x);
+    (void)state;
+    mini_ok(tare_node_set_type(assign, "dtype", TARE_DT_FLOAT));
+    mini_done(assign);
+    mini_return(cpu, "y", x);
+    serve(model, tpu, 1, &handle);
+    serve(model, cpu, 1, &handle);
+    convert(model, tpu, &defaults);
+    assert_variable(model, 0, TARE_DT_FLOAT);
+    assert_int_equal(tare_edge_dtype((struct tare_edge){ graph_node(tpu, "op"), 0 }), TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
+static void a_value_beyond_the_range__becomes_the_largest(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_edge handle = mini_variable(model, "v", -3.4028235e38f);
+    struct tare_graph *graph = binary(model, "f", "Mul");
+    (void)state;
+    serve(model, graph, 1, &handle);
+    convert(model, graph, &defaults);
+    assert_variable(model, 0, TARE_DT_BFLOAT16);
+    assert_int_equal(TARE_CONST_DATA(uint16_t, &model->variables[0].value)[0], 0xff7f);
+    tare_model_free(model);
+}
+
 static void a_read_that_is_returned__stays_float32(void **state) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third);
@@ -337,6 +368,8 @@ int main(void) {
         cmocka_unit_test(with_scope_all__the_savers_reads_stay_float32),
         cmocka_unit_test(an_op_of_the_filterlist__keeps_its_variable),
         cmocka_unit_test(a_written_variable__stays_float32),
+        cmocka_unit_test(a_variable_that_the_cpu_writes__stays_float32),
+        cmocka_unit_test(a_value_beyond_the_range__becomes_the_largest),
         cmocka_unit_test(a_read_that_is_returned__stays_float32),
         cmocka_unit_test(variables_of_one_reader__change_together),
         cmocka_unit_test(a_handle_in_a_loop__is_followed),
