@@ -168,7 +168,7 @@ static void an_empty_graph__is_read_but_not_converted(void **state) {
     assert_int_equal(process.status, 0);
     assert_non_null(strstr(process.out, "functions   0"));
     process_free(&process);
-    seed_refuses(temp_path("empty"), TPU_FUNC, "function_alias \"tpu_func\" does not exist");
+    seed_refuses(temp_path("empty"), TPU_FUNC, "this one has no functions to place on the TPU");
 }
 
 /* A file without an object graph, whatever names the functions that it has. */

@@ -85,9 +85,9 @@ static struct tare_edge array_of_one(struct tare_graph *f) {
 }
 
 static void expect_array(const struct tare_graph *f, const struct tare_graph *writer) {
-    const int dtype = tare_node_type(graph_node(f, "array"), "dtype", 0);
-    assert_int_equal(dtype, tare_node_type(graph_node(writer, "write"), "T", 0));
-    assert_int_equal(dtype, tare_node_type(graph_node(f, "read"), "dtype", 0));
+    assert_int_equal(tare_node_type(graph_node(f, "array"), "dtype", 0), TARE_DT_FLOAT);
+    assert_int_equal(tare_node_type(graph_node(writer, "write"), "T", 0), TARE_DT_FLOAT);
+    assert_int_equal(tare_node_type(graph_node(f, "read"), "dtype", 0), TARE_DT_FLOAT);
     assert_int_equal(dtype_of(writer, "write"), TARE_DT_FLOAT); /* the flow, by definition */
     assert_int_equal(dtype_of(f, "before"), TARE_DT_BFLOAT16);
     assert_int_equal(dtype_of(f, "after"), TARE_DT_BFLOAT16);
@@ -190,6 +190,29 @@ static void operands_of_float32_ops__are_exact_and_share_a_cast(void **state) {
     assert_ptr_equal(b.node->inputs[1].node, graph_node(f, "number"));
     assert_int_equal(tare_edge_dtype(b.node->inputs[1]), TARE_DT_FLOAT);
     assert_int_equal(dtype_of(f, "after_a"), TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
+/* A rounded value may fall into another bucket. */
+static void values_that_decide_a_bucket__are_float32(void **state) {
+    static union tare_attr_item bound = { .f = 0.5f };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    const struct tare_edge x = mini_node(f, "Tanh", "tanh", 1, mini_arg(f, "x", TARE_DT_FLOAT));
+    struct tare_node *bins = mini_open(f, "Bucketize", "bins", 1, x);
+    (void)state;
+    bins->attrs = tare_arena_extend(&model->arena, bins->attrs, bins->n_attrs, 1, sizeof *bins->attrs);
+    bins->attrs[bins->n_attrs++] = (struct tare_attr){
+        .name = "boundaries", .kind = TARE_ATTR_FLOAT, .is_list = true, .count = 1, .items = &bound
+    };
+    bins->attrs_capacity = bins->n_attrs;
+    mini_return(f, "bin", mini_done(bins));
+    mini_return(f, "y", mini_node(f, "Exp", "exp", 1, mini_arg(f, "z", TARE_DT_FLOAT)));
+    convert(model, f);
+    assert_int_equal(dtype_of(f, "tanh"), TARE_DT_FLOAT);
+    assert_int_equal(tare_edge_dtype(bins->inputs[0]), TARE_DT_FLOAT);
+    assert_ptr_equal(bins->inputs[0].node, graph_node(f, "tanh"));
+    assert_int_equal(dtype_of(f, "exp"), TARE_DT_BFLOAT16);
     tare_model_free(model);
 }
 
@@ -341,6 +364,7 @@ int main(void) {
         cmocka_unit_test(the_flow_through_a_loop__stays_consistent),
         cmocka_unit_test(ops_of_the_list__are_cast_around),
         cmocka_unit_test(operands_of_float32_ops__are_exact_and_share_a_cast),
+        cmocka_unit_test(values_that_decide_a_bucket__are_float32),
         cmocka_unit_test(other_float_types__stay),
         cmocka_unit_test(a_result_that_the_cpu_casts_to_bfloat16__may_be_rounded),
         cmocka_unit_test(a_function_that_is_called_as_an_op__is_converted),
