@@ -22,8 +22,8 @@ FLOAT32 = Bound(1e-4, 1e-5)
 STEPS = Bound(4e-2, 4e-3)
 # The same with bfloat16, which has a step of 1/256 of the value after every op.
 BFLOAT16 = Bound(6e-2, 1e-2)
-# And with float8 of three bits of mantissa: a step of 1/8.
-FLOAT8 = Bound(12.5e-2, 2e-2)
+# And with float8 of three bits of mantissa: a step of 1/8, by which one activation moves all outputs of its row.
+FLOAT8 = Bound(12.5e-2, 4e-2)
 
 
 @dataclass(frozen=True)
