@@ -168,16 +168,17 @@ static tare_status compare_weights(double *sqnr_db, const struct found_layer *fi
     return TARE_OK;
 }
 
-static void fill(struct tare_layer_difference *out, struct tare_arena *arena, const struct found_layer *layer,
-                 int side) {
+static tare_status fill(struct tare_layer_difference *out, struct tare_arena *arena, const struct found_layer *layer,
+                        int side) {
     char shape[TARE_SHAPE_TEXT_SIZE];
-    if (!layer) return;
+    if (!layer) return TARE_OK;
     out->ops[side] = tare_arena_strdup(arena, layer->op);
     out->weights[side] = tare_arena_printf(arena, "%s%s", tare_dtype_name(layer->weight->dtype),
                                            tare_shape_text(shape, &layer->weight->shape));
     out->dtypes[side] = layer->weight->dtype;
     out->bytes[side] =
         (int64_t)(layer->weight->splat ? tare_dtype_size(layer->weight->dtype) : tare_tensor_bytes(layer->weight));
+    return out->ops[side] && out->weights[side] ? TARE_OK : TARE_NO_MEMORY;
 }
 
 static tare_status add_pair(struct tare_model_diff *out, const struct found_layer *first,
@@ -190,8 +191,9 @@ static tare_status add_pair(struct tare_model_diff *out, const struct found_laye
     if (!grown) return TARE_NO_MEMORY;
     out->layers = grown;
     grown[out->n_layers] = (struct tare_layer_difference){ .name = tare_arena_strdup(arena, named->name) };
-    fill(&grown[out->n_layers], arena, first, 0);
-    fill(&grown[out->n_layers], arena, second, 1);
+    if (!grown[out->n_layers].name) return TARE_NO_MEMORY;
+    TARE_TRY(fill(&grown[out->n_layers], arena, first, 0));
+    TARE_TRY(fill(&grown[out->n_layers], arena, second, 1));
     return compare_weights(&grown[out->n_layers++].sqnr_db, first, second);
 }
 

@@ -199,9 +199,8 @@ tare_status tare_sensitivity_measure(struct tare_sensitivity *out, const struct 
     if (task->limit && (!*limit || *limit > task->limit)) *limit = task->limit;
     memset(out, 0, sizeof *out);
     out->method = task->variant->name;
-    out->algorithm = tare_variant_algorithm(&out->arena, task->variant);
-    out->granularity = tare_variant_granularity(&out->arena, task->variant);
-    status = measure_float(&m);
+    status = tare_variant_texts(&out->algorithm, &out->granularity, &out->arena, task->variant);
+    if (status == TARE_OK) status = measure_float(&m);
     if (status == TARE_OK) status = find_layers(&m);
     if (status == TARE_OK) {
         progress.total = (task->alone_only ? (int64_t)out->count : 3 * (int64_t)out->count + 1) * out->records;

@@ -270,22 +270,22 @@ tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena
     return TARE_OK;
 }
 
-const char *tare_variant_algorithm(struct tare_arena *arena, const struct tare_variant *variant) {
-    struct tare_strbuf text = { 0 };
-    const char *copy;
-    if (!tare_quant_needs_ranges(&variant->plan)) return NULL;
-    tare_algorithm_print(&text, &variant->plan.setting.algorithm);
-    copy = text.failed ? NULL : tare_arena_strdup(arena, tare_strbuf_text(&text));
-    tare_strbuf_free(&text);
-    return copy;
-}
-
-const char *tare_variant_granularity(struct tare_arena *arena, const struct tare_variant *variant) {
+tare_status tare_variant_texts(const char **algorithm, const char **granularity, struct tare_arena *arena,
+                               const struct tare_variant *variant) {
     const struct tare_quant_setting *setting = &variant->plan.setting;
-    const char *name = tare_quant_granularity_name(setting->granularity);
-    if (!setting->method) return NULL;
-    return setting->granularity == TARE_PER_BLOCK ? tare_arena_printf(arena, "%s:%lld", name, (long long)setting->block)
-                                                  : name;
+    *algorithm = *granularity = NULL;
+    if (tare_quant_needs_ranges(&variant->plan)) {
+        struct tare_strbuf text = { 0 };
+        tare_algorithm_print(&text, &setting->algorithm);
+        *algorithm = text.failed ? NULL : tare_arena_strdup(arena, tare_strbuf_text(&text));
+        tare_strbuf_free(&text);
+        if (!*algorithm) return TARE_NO_MEMORY;
+    }
+    if (!setting->method) return TARE_OK;
+    *granularity = tare_quant_granularity_name(setting->granularity);
+    if (setting->granularity == TARE_PER_BLOCK)
+        *granularity = tare_arena_printf(arena, "%s:%lld", *granularity, (long long)setting->block);
+    return *granularity ? TARE_OK : TARE_NO_MEMORY;
 }
 
 bool tare_variant_calibrates(const struct tare_variant *variant) {

@@ -34,12 +34,13 @@ tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena
 /* The variant needs a calibration, for activation ranges or for an accuracy pass. */
 bool tare_variant_calibrates(const struct tare_variant *variant);
 
-/* The following three ignore refused variants. */
-/* A variant needs a calibration. */
 /* The algorithm and the granularity of the weights as text in the arena, "percentile:p=99.9", "per_block:32"; NULL when
  * the variant needs no ranges, or does not quantize. */
-const char *tare_variant_algorithm(struct tare_arena *arena, const struct tare_variant *variant);
-const char *tare_variant_granularity(struct tare_arena *arena, const struct tare_variant *variant);
+tare_status tare_variant_texts(const char **algorithm, const char **granularity, struct tare_arena *arena,
+                               const struct tare_variant *variant) TARE_WARN_UNUSED;
+
+/* The following three ignore refused variants. */
+/* A variant needs a calibration. */
 bool tare_variants_calibrate(const struct tare_variant_list *list);
 /* An accuracy pass needs statistics per channel. */
 bool tare_variants_need_channels(const struct tare_variant_list *list);

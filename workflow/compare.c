@@ -109,10 +109,10 @@ static tare_status add_row(struct tare_compare_job *c, struct tare_graph_model *
     double more;
     TARE_TRY(tare_pick_signature(&signature, model, c->options->signature));
     if (!c->result.signature) c->result.signature = tare_arena_strdup(&c->result.arena, signature->key);
+    if (!c->result.signature) return TARE_NO_MEMORY;
     TARE_TRY(tare_comparison_add(&row, &c->result, model, signature, &c->evaluation));
     row->method = variant->name;
-    row->algorithm = tare_variant_algorithm(&c->result.arena, variant);
-    row->granularity = tare_variant_granularity(&c->result.arena, variant);
+    TARE_TRY(tare_variant_texts(&row->algorithm, &row->granularity, &c->result.arena, variant));
     row->named_granularity = variant->sets_granularity;
     row->weight_bits = variant->plan.setting.method ? variant->plan.setting.bits : 0;
     row->quantized = (int64_t)report->quantized;

@@ -7,9 +7,10 @@
 
 tare_status tare_workflow_compare_skip(struct tare_compare_job *c, const struct tare_variant *variant,
                                        const char *reason) {
-    struct tare_arena *arena = &c->result.arena;
-    return tare_comparison_skip(&c->result, variant->name, tare_variant_algorithm(arena, variant),
-                                variant->sets_granularity ? NULL : tare_variant_granularity(arena, variant), reason);
+    const char *algorithm, *granularity;
+    TARE_TRY(tare_variant_texts(&algorithm, &granularity, &c->result.arena, variant));
+    return tare_comparison_skip(&c->result, variant->name, algorithm, variant->sets_granularity ? NULL : granularity,
+                                reason);
 }
 
 static tare_status refuse(struct tare_compare_job *c, struct tare_variant *variant, const char *reason) {

@@ -99,7 +99,8 @@ static tare_status count_records(int64_t *out, const char *const *paths, size_t 
 
 static void put_name(struct tare_strbuf *out, const struct tare_variant *v) {
     struct tare_arena arena = { 0 };
-    const char *algorithm = tare_variant_algorithm(&arena, v), *granularity = tare_variant_granularity(&arena, v);
+    const char *algorithm, *granularity;
+    if (tare_variant_texts(&algorithm, &granularity, &arena, v) != TARE_OK) out->failed = true;
     tare_strbuf_puts(out, v->name);
     if (algorithm) tare_strbuf_printf(out, " %s", algorithm);
     if (granularity && !v->sets_granularity) tare_strbuf_printf(out, " %s", granularity);

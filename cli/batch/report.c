@@ -61,6 +61,7 @@ static tare_status write_pages(struct tare_batch_run *b, struct tare_job_result 
             tare_error_clear();
         } else if (tare_file_kind_of(path) == TARE_FILE_REGULAR) {
             r->page = tare_arena_printf(&b->arena, "%s/%s", base ? base + 1 : folder, name);
+            if (!r->page) return TARE_NO_MEMORY;
         }
     }
     return TARE_OK;

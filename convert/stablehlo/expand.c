@@ -174,16 +174,19 @@ static tare_status expand_node(struct tare_node *node, enum tare_module_platform
     for (size_t i = 0; i < platforms.n_tried; i++) {
         struct binding b = { .has_index = platforms.count > 1, .index = platforms.tried[i] };
         const tare_status status = expand_for(node, &b);
-        if (status == TARE_OK && reason && !model->module_note)
+        if (status == TARE_OK && reason && !model->module_note) {
             model->module_note = tare_arena_printf(
                 &model->arena,
                 "the StableHLO module of %s has the branches for %s, because those for %s cannot be expanded: %s", name,
                 platforms.names[i], platforms.names[0], reason);
+            if (!model->module_note) return TARE_NO_MEMORY;
+        }
         model->has_other_platforms |= status == TARE_OK && platforms.n_tried > 1;
         if (status == TARE_OK || status == TARE_NO_MEMORY) return status;
         if (i == 0) {
             first = status;
             reason = tare_arena_strdup(&model->arena, tare_error_text());
+            if (!reason) return TARE_NO_MEMORY;
         }
         tare_error_clear();
     }

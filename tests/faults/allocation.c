@@ -3,10 +3,12 @@
  *
  * TARE_FAULT_FILE is a file of one struct counters, mapped and shared, so that the processes that the program forks are
  * counted together. `at` is the number of the allocation that fails (0: none), `sticky` whether all later ones fail as
- * well. Allocations before main belong to the dynamic loader and are not counted.
+ * well. Allocations before main belong to the dynamic loader and are not counted; those of libgfortran never
+ * fail.
  *
  * TARE_FAULT_STACKS, if set, is a file of numbers, one for each allocation: a hash of the last TARE_FAULT_FRAMES
  * calls that led to it. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -15,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -74,12 +77,19 @@ static void note_stack(int64_t number) {
     stacks[number - 1] = (int64_t)hash;
 }
 
-static bool must_fail(void) {
+/* OpenBLAS needs libgfortran, which ends the process when it has no memory, already while it is loaded. */
+static bool is_of_fortran(const void *caller) {
+    Dl_info info;
+    return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "libgfortran");
+}
+
+static bool must_fail(const void *caller) {
     int64_t number;
     if (!counters) return false;
     number = atomic_fetch_add(&counters->allocations, 1) + 1;
     if (stacks) note_stack(number);
     if (!counters->at || (number != counters->at && !(counters->sticky && number > counters->at))) return false;
+    if (is_of_fortran(caller)) return false;
     errno = ENOMEM;
     return true;
 }
@@ -87,27 +97,27 @@ static bool must_fail(void) {
 #pragma GCC visibility push(default)
 
 void *malloc(size_t size) {
-    return must_fail() ? NULL : __libc_malloc(size);
+    return must_fail(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t count, size_t size) {
-    return must_fail() ? NULL : __libc_calloc(count, size);
+    return must_fail(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
 }
 
 void *realloc(void *block, size_t size) {
-    return must_fail() ? NULL : __libc_realloc(block, size);
+    return must_fail(__builtin_return_address(0)) ? NULL : __libc_realloc(block, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size) {
-    return must_fail() ? NULL : __libc_memalign(alignment, size);
+    return must_fail(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, size);
 }
 
 void *memalign(size_t alignment, size_t size) {
-    return must_fail() ? NULL : __libc_memalign(alignment, size);
+    return must_fail(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, size);
 }
 
 int posix_memalign(void **out, size_t alignment, size_t size) {
-    void *block = must_fail() ? NULL : __libc_memalign(alignment, size);
+    void *block = must_fail(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, size);
     if (!block) return ENOMEM;
     *out = block;
     return 0;

@@ -105,6 +105,7 @@ tare_status tare_exact_probabilities(struct tare_exact_values *v) {
 static tare_status push_output(struct tare_exact_values *v, struct tare_edge edge, const char *name,
                                enum tare_exact_level level) {
     const char *reason = tare_arena_printf(v->arena, "%s (of '%s')", OUTPUT, name);
+    if (!reason) return TARE_NO_MEMORY;
     return tare_exact_push(v, edge, (struct tare_exact_why){ reason, level });
 }
 

@@ -441,12 +441,13 @@ tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struc
     const struct tare_quant_setting *setting = &task->variant->plan.setting;
     struct tare_autotune_search c = { .out = out, .task = task, .evaluation = *task->evaluation };
     struct tare_data_groups groups = { 0 };
+    const char *granularity;
     tare_status status;
     *out = (struct tare_autotune){ .passes = "" };
     if (task->variant->plan.recipe || task->variant->plan.recipe_file)
         return TARE_FAIL(TARE_USAGE, "--auto and --recipe are mutually exclusive");
     out->method = setting->method->name;
-    if (setting->method->needs_ranges) out->algorithm = tare_variant_algorithm(&out->arena, task->variant);
+    TARE_TRY(tare_error_prefix(tare_variant_texts(&out->algorithm, &granularity, &out->arena, task->variant), "auto"));
     c.comparison.progress = tare_progress_new(&progress);
     status = find_samples(&c, &groups);
     if (status == TARE_OK) status = choose(&c);

@@ -253,6 +253,7 @@ static tare_status check_groups(struct check *check, const struct tare_data_grou
     tare_status status = run_all(check, check->model, groups, false);
     if (status == TARE_UNSUPPORTED) {
         check->out->skipped = tare_arena_strdup(check->arena, tare_error_text());
+        if (!check->out->skipped) return TARE_NO_MEMORY;
         check->out->records = 0;
         return tare_error_dismiss(status);
     }

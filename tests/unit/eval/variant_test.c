@@ -1,4 +1,5 @@
 /* Parsing lists of methods, algorithms and granularities; '!' marks combinations that do not exist. */
+#include "base/alloc.h"
 #include "convert/saved_model.h"
 #include "eval/comparison.h"
 #include "eval/variant.h"
@@ -16,7 +17,8 @@ static void check(const char *methods, const char *algorithms, const char *granu
     mini_ok(tare_variants_parse(&list, &arena, methods, algorithms, granularities, &plan));
     for (size_t i = 0; i < list.count; i++) {
         const struct tare_variant *v = &list.variants[i];
-        const char *algorithm = tare_variant_algorithm(&arena, v), *granularity = tare_variant_granularity(&arena, v);
+        const char *algorithm, *granularity;
+        mini_ok(tare_variant_texts(&algorithm, &granularity, &arena, v));
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "", v->name);
         if (algorithm) snprintf(text + strlen(text), sizeof text - strlen(text), "/%s", algorithm);
         if (granularity) snprintf(text + strlen(text), sizeof text - strlen(text), "/%s", granularity);
@@ -134,6 +136,29 @@ static void unknown_names__are_told_with_the_nearest(void **state) {
     refuse("static,,float", "min_max", "per_channel", "an empty name");
 }
 
+/* Otherwise a search took it for a method without ranges. */
+static void texts_without_memory__are_an_error(void **state) {
+    struct tare_arena arena = { 0 };
+    struct tare_variant_list list;
+    const char *algorithm, *granularity;
+    int64_t failures = 0;
+    (void)state;
+    mini_ok(tare_variants_parse(&list, &arena, "weight_only,static", "percentile:p=99.9", "per_block:32", &plan));
+    for (size_t i = 1; i < list.count; i++)
+        for (int64_t n = 1; n <= 3; n++) {
+            struct tare_arena empty = { 0 };
+            tare_alloc_fail_at(n);
+            const tare_status status = tare_variant_texts(&algorithm, &granularity, &empty, &list.variants[i]);
+            const bool failed = tare_alloc_count() >= n;
+            tare_alloc_fail_at(0);
+            assert_int_equal(status, failed ? TARE_NO_MEMORY : TARE_OK);
+            failures += failed;
+            tare_arena_free(&empty);
+        }
+    assert_true(failures >= 3);
+    tare_arena_free(&arena);
+}
+
 static void calibration__is_needed_where_ranges_are(void **state) {
     struct tare_arena arena = { 0 };
     struct tare_variant_list list;
@@ -199,6 +224,7 @@ int main(void) {
         cmocka_unit_test(settings_that_exclude_each_other__are_refused_with_a_reason),
         cmocka_unit_test(parameters_of_an_algorithm__may_hold_commas),
         cmocka_unit_test(unknown_names__are_told_with_the_nearest),
+        cmocka_unit_test(texts_without_memory__are_an_error),
         cmocka_unit_test(calibration__is_needed_where_ranges_are),
         cmocka_unit_test(a_model_in_bfloat16__has_half_the_bytes),
         cmocka_unit_test(variables_of_training__are_not_of_the_size),
