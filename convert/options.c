@@ -239,6 +239,7 @@ static tare_status read_bfloat16(struct tare_converter_options *out, struct tare
                          "TPU or GPU.");
     out->bfloat16_all = message->scope == TARE__BFLOAT16_OPTIMIZATION_OPTIONS__SCOPE__ALL;
     out->skip_safety_checks = message->skip_safety_checks;
+    out->casts_outside = message->enable_cast_outside;
     return read_filterlist(out, arena, message);
 }
 

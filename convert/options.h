@@ -37,6 +37,7 @@ struct tare_converter_options {
     bool requests_bfloat16;   /* bfloat16_optimization is ENABLED, not only on by default */
     bool bfloat16_all;        /* scope ALL */
     bool skip_safety_checks;
+    bool casts_outside; /* casts to bfloat16 and back are outside of the functions on the TPU; io_shapes does it, too */
     /* Not in the message: tags of the converted model, separated by commas. NULL: "serve,tpu" if functions were placed,
      * otherwise those of the input. */
     const char *tags;

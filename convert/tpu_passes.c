@@ -302,12 +302,13 @@ static tare_status choose_tags(struct tare_place *place, size_t *changes) {
 }
 
 static bool shapes_io(const struct tare_converter_options *options) {
-    return options->io_shapes;
+    return options->io_shapes || options->casts_outside;
 }
 
 static tare_status shape_io(struct tare_place *place, size_t *changes) {
     struct tare_io_shapes_result result;
-    TARE_TRY(tare_tpu_io_shapes(&result, place->model, place->out->placed, place->out->n_placed));
+    TARE_TRY(
+        tare_tpu_io_shapes(&result, place->model, place->out->placed, place->out->n_placed, place->options->io_shapes));
     changes[0] += result.inputs;
     changes[1] += result.outputs;
     changes[2] += result.narrowed;

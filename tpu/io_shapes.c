@@ -15,6 +15,7 @@ struct crossing {
     const struct tare_model_shapes *shapes; /* as they were after placement */
     struct tare_node *call;                 /* TPUPartitionedCall in the stub */
     struct tare_node *pivot;                /* of the cluster */
+    bool flattens;
     struct tare_io_shapes_result *result;
 };
 
@@ -155,7 +156,7 @@ static tare_status change_input(struct crossing *c, size_t i) {
     struct entry entry;
     if (!find_entry(&entry, body, body->args[i])) return TARE_OK; /* a variable's handle */
     TARE_TRY(narrow_input(c, i, &entry));
-    return entry.sharding ? TARE_OK : flatten_input(c, i, entry.identity, &shape);
+    return entry.sharding || !c->flattens ? TARE_OK : flatten_input(c, i, entry.identity, &shape);
 }
 
 /* ---- outputs ---- */
@@ -204,7 +205,7 @@ static tare_status change_output(struct output_change *change, struct crossing *
     change->shape = tare_model_shape(c->shapes, ret->edge);
     if (!find_exit(&exit, ret)) return TARE_OK;
     TARE_TRY(narrow_output(c, i, &exit, &change->narrowed));
-    change->flattened = is_padded(&change->shape);
+    change->flattened = c->flattens && is_padded(&change->shape);
     if (!change->flattened) return TARE_OK;
     struct tare_edge flattened;
     TARE_TRY(add_reshape(&flattened, c, c->placed->replicated, exit.identity->inputs[0], ret->name, "flatten", &flat));
@@ -275,13 +276,15 @@ static tare_status change_function(struct crossing *c) {
 }
 
 tare_status tare_tpu_io_shapes(struct tare_io_shapes_result *out, struct tare_graph_model *model,
-                               const struct tare_tpu_placed *placed, size_t n_placed) {
+                               const struct tare_tpu_placed *placed, size_t n_placed, bool flattens) {
     struct tare_model_shapes *shapes = NULL;
     tare_status status;
     memset(out, 0, sizeof *out);
     TARE_CHECK(tare_model_shapes_new(&shapes, model));
     for (size_t i = 0; i < n_placed && status == TARE_OK; i++) {
-        struct crossing c = { .model = model, .placed = &placed[i], .shapes = shapes, .result = out };
+        struct crossing c = {
+            .model = model, .placed = &placed[i], .shapes = shapes, .flattens = flattens, .result = out
+        };
         status = tare_error_prefix(change_function(&c), "function %s", placed[i].stub->name);
     }
 done:

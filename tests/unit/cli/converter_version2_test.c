@@ -222,11 +222,27 @@ static void bfloat16_fields__have_the_texts_of_the_converter(void **state) {
                  "signature by default.");
     seed_refuses(path, PLACE "bfloat16_optimization_options { scope: ALL enable_cast_outside: true }",
                  "Cannot enable bfloat16 enable_cast_outside if the bfloat16 scope is not TPU or GPU.");
-    seed_converts(path, PLACE "bfloat16_optimization_options { scope: TPU enable_cast_outside: true }");
-    tare_model_free(seed_load());
     seed_converts(path, PLACE "bfloat16_optimization_options { scope: ALL preserve_signature: true experimental { "
                               "convert_checkpoint: true } }");
     tare_model_free(seed_load());
+}
+
+/* The dtype in which the argument of the function on the TPU crosses, and whether its shape changes. */
+static void argument__is(const char *text, int dtype, bool flattened) {
+    seed_converts(model_with(NULL), text);
+    struct tare_graph_model *model = seed_load();
+    const struct tare_node *call = only(model, "TPUPartitionedCall");
+    assert_int_equal(tare_edge_dtype(call->inputs[0]), dtype);
+    assert_int_equal(graph_count(call->graph, "Reshape") > 0, flattened);
+    tare_model_free(model);
+}
+
+static void casts__are_outside_by_either_option(void **state) {
+    (void)state;
+    argument__is(PLACE, TARE_DT_BFLOAT16, true);
+    argument__is(PLACE "io_shape_optimization: DISABLED", TARE_DT_FLOAT, false);
+    argument__is(PLACE "io_shape_optimization: DISABLED bfloat16_optimization_options { enable_cast_outside: true }",
+                 TARE_DT_BFLOAT16, false);
 }
 
 /* tpu_func(x) = (x W v) U with the variable v. */
@@ -307,6 +323,7 @@ int main(void) {
         cmocka_unit_test(fields_for_gpus__are_refused),
         cmocka_unit_test(stored_values__stay_float32_without_convert_checkpoint),
         cmocka_unit_test(bfloat16_fields__have_the_texts_of_the_converter),
+        cmocka_unit_test(casts__are_outside_by_either_option),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ struct fixture {
 };
 
 /* With `cores` above 1, inputs are split between them. */
-static void set_up_on(struct fixture *f, struct tare_shape shape, bool bfloat16, int cores) {
+static void set_up_with(struct fixture *f, struct tare_shape shape, bool bfloat16, int cores, bool flattens) {
     static const struct tare_bfloat16_options options = { .rounds_magnitudes = true };
     struct tare_tpu_function function;
     struct tare_node *input;
@@ -40,8 +40,12 @@ static void set_up_on(struct fixture *f, struct tare_shape shape, bool bfloat16,
     mini_ok(tare_tpu_place(&f->placed, &f->arena, f->model, &function, 1, &(struct tare_tpu_place_options){ 0 }));
     mini_ok(tare_tpu_shard_inputs(&f->sharded, &f->arena, f->model, f->placed, 1,
                                   &(struct tare_tpu_sharding){ .num_cores_per_replica = cores }, false));
-    mini_ok(tare_tpu_io_shapes(&f->result, f->model, f->placed, 1));
+    mini_ok(tare_tpu_io_shapes(&f->result, f->model, f->placed, 1, flattens));
     graph_check_dtypes(f->model);
+}
+
+static void set_up_on(struct fixture *f, struct tare_shape shape, bool bfloat16, int cores) {
+    set_up_with(f, shape, bfloat16, cores, true);
 }
 
 static void set_up(struct fixture *f, struct tare_shape shape, bool bfloat16) {
@@ -118,6 +122,20 @@ static void bfloat16__crosses_as_such(void **state) {
     tear_down(&f);
 }
 
+/* enable_cast_outside without io_shape_optimization. */
+static void casts_alone__leave_the_shapes(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up_with(&f, tare_shape_make(2, -1, 10), true, 1, false);
+    assert_int_equal(f.result.narrowed, 2);
+    assert_int_equal(f.result.inputs + f.result.outputs, 0);
+    assert_int_equal(graph_count(f.placed[0].replicated, "Cast"), 0);
+    assert_int_equal(graph_count(f.function, "Cast"), 2);
+    assert_int_equal(graph_count(f.function, "Reshape"), 0);
+    check_runs(&f, 10);
+    tear_down(&f);
+}
+
 static void a_batch_of_known_size__is_split_between_cores(void **state) {
     static const unsigned char rows_between_two[] = { 0x08, 3, 0x1a, 2, 2, 1, 0x22, 2, 0, 1 };
     struct tare_shape shapes[] = { tare_shape_make(2, 4, 10), tare_shape_make(2, 4, 128), tare_shape_make(2, -1, 10),
@@ -161,6 +179,7 @@ int main(void) {
         cmocka_unit_test(a_padded_matrix__crosses_as_a_vector),
         cmocka_unit_test(shapes__that_fill_tiles_or_are_open_stay),
         cmocka_unit_test(bfloat16__crosses_as_such),
+        cmocka_unit_test(casts_alone__leave_the_shapes),
         cmocka_unit_test(a_batch_of_known_size__is_split_between_cores),
         cmocka_unit_test(sharding__follows_the_argument_directly),
     };
