@@ -164,6 +164,49 @@ static void ops_of_the_list__are_cast_around(void **state) {
     }
 }
 
+/* f(x, q) = Relu(op(Exp(x))), where the op has inputs of other types, too. */
+static void expect_float32(struct tare_graph_model *model, struct tare_graph *f, struct tare_node *op) {
+    mini_return(f, "y", mini_node(f, "Relu", "after", 1, mini_done(op)));
+    convert(model, f);
+    assert_int_equal(dtype_of(f, "op"), TARE_DT_FLOAT);
+    assert_int_equal(dtype_of(f, "before"), TARE_DT_BFLOAT16);
+    assert_int_equal(dtype_of(f, "after"), TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
+static void dequantize__is_cast_around(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    const struct tare_edge x = mini_node(f, "Exp", "before", 1, mini_arg(f, "x", TARE_DT_FLOAT));
+    struct tare_node *op = mini_open(f, "Dequantize", "op", 3, mini_arg(f, "q", TARE_DT_QUINT8), x, x);
+    (void)state;
+    expect_float32(model, f, op);
+}
+
+static void xla_reduce__is_cast_around(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f"), *sum = tare_model_add_function(model, "sum");
+    const struct tare_edge x = mini_node(f, "Exp", "before", 1, mini_arg(f, "x", TARE_DT_FLOAT));
+    struct tare_node *op = mini_open(f, "XlaReduce", "op", 2, x, mini_float(f, "zero", 0));
+    (void)state;
+    mini_return(
+        sum, "sum",
+        mini_node(sum, "AddV2", "add", 2, mini_arg(sum, "a", TARE_DT_FLOAT), mini_arg(sum, "b", TARE_DT_FLOAT)));
+    mini_ok(tare_node_set_func(op, "reducer", "sum"));
+    mini_ok(tare_node_set_int_list(op, "dimensions_to_reduce", (const int64_t[]){ 0 }, 1));
+    expect_float32(model, f, op);
+}
+
+/* The spectrum is complex64, whose parts come back as float32. */
+static void rfft__is_cast_around(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    const struct tare_edge x = mini_node(f, "Exp", "before", 1, mini_arg(f, "x", TARE_DT_FLOAT));
+    const struct tare_edge spectrum = mini_node(f, "RFFT", "rfft", 2, x, mini_arg(f, "length", TARE_DT_INT32));
+    (void)state;
+    expect_float32(model, f, mini_open(f, "ComplexAbs", "op", 1, spectrum));
+}
+
 /* Constants and what becomes a float from an integer are not rounded on the way to an op of the filterlist; two of them
  * that read one bfloat16 tensor share its cast. */
 static void operands_of_float32_ops__are_exact_and_share_a_cast(void **state) {
@@ -363,6 +406,9 @@ int main(void) {
         cmocka_unit_test(the_flow_of_a_tensor_array__stays_consistent),
         cmocka_unit_test(the_flow_through_a_loop__stays_consistent),
         cmocka_unit_test(ops_of_the_list__are_cast_around),
+        cmocka_unit_test(dequantize__is_cast_around),
+        cmocka_unit_test(xla_reduce__is_cast_around),
+        cmocka_unit_test(rfft__is_cast_around),
         cmocka_unit_test(operands_of_float32_ops__are_exact_and_share_a_cast),
         cmocka_unit_test(values_that_decide_a_bucket__are_float32),
         cmocka_unit_test(other_float_types__stay),
