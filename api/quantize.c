@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "convert/saved_model.h"
+#include "eval/report/composites.h"
 #include "eval/report/quant_report.h"
 #include "workflow/convert_report.h"
 #include "workflow/convert.h"
@@ -36,7 +37,7 @@ static tare_status read_options(struct quantize_values *out, struct tare_arena *
 static tare_status describe(char **json, const struct tare_quantized *quantized, const struct tare_warnings *warnings) {
     struct tare_strbuf text = { 0 };
     tare_status status = tare_quant_report_json(&text, &quantized->report, &quantized->layers, quantized->float_bytes,
-                                                quantized->bytes, warnings);
+                                                quantized->bytes, &quantized->composites, warnings);
     if (status == TARE_OK) status = tare_public_text(json, &text);
     tare_strbuf_free(&text);
     return status;
@@ -86,6 +87,7 @@ static tare_status quantize_model(tare_model **out, char **json, const tare_mode
     TARE_CHECK(tare_public_load(&made, model));
     TARE_CHECK(tare_workflow_quantize(&quantized, &arena, made, &task));
     tare_workflow_quantize_log(&logs.all, &quantized);
+    tare_composites_log(&logs.all, &quantized.composites);
     if (json) TARE_CHECK(describe(json, &quantized, &logs.warnings));
     if (!out) goto done;
     status = tare_public_model(out, model->context, made, NULL);

@@ -11,6 +11,7 @@
 #include "cli/quant_report.h"
 #include "cli/report_file.h"
 #include "convert/saved_model.h"
+#include "eval/report/composites.h"
 #include "eval/report/quant_report.h"
 #include "workflow/quantize.h"
 
@@ -70,7 +71,7 @@ static tare_status print_json(const struct quantize_options *options, const stru
     tare_status status;
     if (!options->json && !options->report) return TARE_OK;
     status = tare_quant_report_json(&text, &quantized->report, &quantized->layers, quantized->float_bytes,
-                                    quantized->bytes, tare_command_warnings());
+                                    quantized->bytes, &quantized->composites, tare_command_warnings());
     if (status == TARE_OK && options->json) tare_strbuf_print(&text, stdout);
     if (status == TARE_OK && options->report) status = tare_report_write(options->report, &text);
     tare_strbuf_free(&text);
@@ -108,6 +109,7 @@ static void print_result(const struct quantize_options *options, const struct ta
     tare_strbuf_free(&text);
     if (status != TARE_OK) return;
     tare_workflow_quantize_log(&log, quantized);
+    tare_composites_log(&log, &quantized->composites);
     if (!options->quiet && !options->json) tare_print_quant_report(&quantized->report, &quantized->layers);
 }
 

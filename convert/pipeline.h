@@ -46,7 +46,7 @@ struct tare_conversion {
     size_t n_placed;
     struct tare_tpu_finding *findings; /* what the TPU would refuse; for the user to know, also after a failure */
     size_t n_findings;
-    struct tare_composites composites;  /* annotated functions; those fused while preparing are not among them */
+    struct tare_composites composites;  /* annotated functions, as they are in the model, to which they belong */
     struct tare_tpu_converted existing; /* TPU and batching ops that the model brought */
     struct tare_dropped_seeds seeds;    /* states that are not assigned any more */
     struct tare_tpu_split split;        /* the functions that were found or made, where the user named none */

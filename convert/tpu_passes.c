@@ -79,8 +79,10 @@ static tare_status check_model(struct tare_place *place, size_t *changes) {
 }
 
 static tare_status fuse_composites(struct tare_place *place, size_t *changes) {
-    TARE_TRY(tare_composites_fuse(&place->out->composites, place->arena, place->model));
-    changes[0] += place->out->composites.fused;
+    struct tare_composites composites;
+    TARE_TRY(tare_composites_fuse(&composites, place->model));
+    changes[0] += composites.fused;
+    place->out->composites = place->model->composites;
     return TARE_OK;
 }
 

@@ -226,6 +226,9 @@ static tare_status clone_references(struct tare_graph_model *to, const struct ta
         constant.node = twin(to, constant.node);
         if (constant.node) to->object_constants[to->n_object_constants++] = constant;
     }
+    to->composites = from->composites;
+    to->composites.items = COPY(to, from->composites.items, from->composites.count);
+    if (!to->composites.items) return TARE_NO_MEMORY;
     for (size_t i = 0; i < from->n_stand_ins; i++) {
         struct tare_node *node = twin(to, from->stand_ins[i].node);
         if (node) TARE_TRY(tare_model_add_stand_in(to, node, from->stand_ins[i].original));

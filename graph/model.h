@@ -91,6 +91,18 @@ struct tare_stand_in {
     const char *original; /* name of the removed node; "" when the value does not occur in the file's model */
 };
 
+/* A function that says what it computes, and whether its body was replaced (convert/composites/composites.h). */
+struct tare_composite {
+    const char *function;
+    const char *implements; /* the annotation's name */
+    const char *reason;     /* why it stays composite; NULL: fused */
+};
+
+struct tare_composites {
+    struct tare_composite *items;
+    size_t count, fused;
+};
+
 struct tare_attr_pool;
 
 struct tare_name_list {
@@ -131,8 +143,9 @@ struct tare_graph_model {
     size_t n_concretes;
     struct tare_object_constant *object_constants;
     size_t n_object_constants;
-    struct tare_node *init_node;    /* main op to run after the variables are restored; NULL: none */
-    struct tare_node **table_inits; /* collection table_initializer (TF1) */
+    struct tare_composites composites; /* of all calls of tare_composites_fuse */
+    struct tare_node *init_node;       /* main op to run after the variables are restored; NULL: none */
+    struct tare_node **table_inits;    /* collection table_initializer (TF1) */
     size_t n_table_inits;
     const char *module_error; /* why an XlaCallModule node was not expanded ("NODE: reason"); NULL: none */
     const char *module_note;  /* why one was not expanded as for the platform that was asked for; NULL: none */

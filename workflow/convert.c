@@ -4,6 +4,7 @@
 #include "base/strbuf.h"
 #include "convert/pass.h"
 #include "eval/model_inputs.h"
+#include "eval/report/composites.h"
 #include "workflow/dataset_path.h"
 #include "workflow/integer_outputs.h"
 #include "quant/fake_quant.h"
@@ -296,11 +297,7 @@ static void print_notes(const struct tare_log *log, const struct tare_conversion
                   existing->tpu_calls, existing->first);
     for (size_t i = 0; i < conversion->split.n_notes; i++)
         tare_note(log, "%s", conversion->split.notes[i]);
-    for (size_t i = 0; i < conversion->composites.count; i++) {
-        const struct tare_composite *composite = &conversion->composites.items[i];
-        tare_note(log, "function %s (%s) %s%s", composite->function, composite->implements,
-                  composite->reason ? "stays composite: " : "was fused", composite->reason ? composite->reason : "");
-    }
+    tare_composites_log(log, &conversion->composites);
     print_float32(log, &conversion->kept);
     if (conversion->bfloat16)
         tare_note(log,

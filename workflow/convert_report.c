@@ -1,5 +1,6 @@
 /* The Conversion Report as JSON. */
 #include "workflow/convert_report.h"
+#include "eval/report/composites.h"
 #include "eval/report/json_text.h"
 
 #include <jansson.h>
@@ -129,18 +130,6 @@ static json_t *float32_json(const struct tare_conversion *conversion) {
     return kept;
 }
 
-static json_t *composites_json(const struct tare_conversion *conversion) {
-    json_t *composites = json_array();
-    for (size_t i = 0; i < conversion->composites.count; i++) {
-        const struct tare_composite *composite = &conversion->composites.items[i];
-        json_array_append_new(composites,
-                              json_pack("{s:o, s:o, s:b, s:o}", "function", tare_json_text(composite->function),
-                                        "implements", tare_json_text(composite->implements), "fused",
-                                        !composite->reason, "reason", tare_json_text(composite->reason)));
-    }
-    return composites;
-}
-
 /* What decided which values are bfloat16. */
 static json_t *bfloat16_json(const struct tare_bfloat16_checked *checked,
                              const struct tare_converter_options *options) {
@@ -172,7 +161,7 @@ tare_status tare_convert_report_json(char **text, const struct tare_conversion *
                   ops_json(cost), "hbm", "before", memory_json(&conversion->before), "after",
                   memory_json(&conversion->after), "chips", chips_json(conversion), "batching", batches_json(options),
                   "passes", passes_json(conversion, prepared), "findings", findings_json(conversion), "composites",
-                  composites_json(conversion), "float32", float32_json(conversion), "bfloat16",
+                  tare_composites_json(&conversion->composites), "float32", float32_json(conversion), "bfloat16",
                   bfloat16_json(checked, options), "warnings", tare_json_warnings(warnings));
     *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     json_decref(root);

@@ -293,6 +293,7 @@ tare_status tare_workflow_quantize(struct tare_quantized *out, struct tare_arena
     TARE_TRY(tare_model_weight_bytes(&out->float_bytes, model));
     model->keep_variables_from = request->plan.keep_variables ? 1 : 0;
     TARE_TRY(tare_error_prefix(tare_pipeline_prepare(model, out->prepared), "%s", task->path));
+    out->composites = model->composites;
     if (request->eval.count) TARE_TRY(tare_workflow_check_label(&evaluation));
     TARE_CHECK(calibrate(&calibration, task, &out->plan, model));
     evaluation.calibration = calibration;

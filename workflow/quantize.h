@@ -52,6 +52,7 @@ struct tare_quantized {
     struct tare_quant_plan plan; /* by which the model was built */
     struct tare_pass_count prepared[TARE_PIPELINE_STEPS];
     struct tare_quant_report report;       /* its warnings include one if the result is estimated slower */
+    struct tare_composites composites;     /* annotated functions, as they are in the model, to which they belong */
     struct tare_explanation_list layers;   /* empty with task->without_layers */
     int64_t float_bytes, bytes;            /* of the weights, before and after */
     struct tare_autotune automatic;        /* with request->automatic; owned */

@@ -7,22 +7,11 @@
 
 #include "graph/model.h"
 
-/* The result for one annotated function. */
-struct tare_composite {
-    const char *function;
-    const char *implements; /* the annotation's name */
-    const char *reason;     /* why it stays composite; NULL: fused */
-};
-
-struct tare_composites {
-    struct tare_composite *items;
-    size_t count, fused;
-};
-
-/* Processes every annotated function that signatures, aliases or concretes reach; arena memory. The annotation of a
- * fused function is removed, so that neither this function nor a runtime treats it as a composite again. Results of
- * look-ups and Keras layers are bit-identical; a layer normalisation may differ by rounding, and a plugin's op computes
- * what the plugin implements. */
-tare_status tare_composites_fuse(struct tare_composites *out, struct tare_arena *arena, struct tare_graph_model *model);
+/* Processes every annotated function that signatures, aliases or concretes reach. `out` has those of this call, in
+ * memory of the model, whose `composites` have the latest result of each function. The annotation of a fused function
+ * is removed, so that neither this function nor a runtime treats it as a composite again. Results of look-ups and Keras
+ * layers are bit-identical; a layer normalisation may differ by rounding, and a plugin's op computes what the plugin
+ * implements. */
+tare_status tare_composites_fuse(struct tare_composites *out, struct tare_graph_model *model);
 
 #endif

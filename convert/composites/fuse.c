@@ -122,13 +122,31 @@ static tare_status try_plugins(bool *fused, struct tare_composing *c) {
 
 /* ---- one function ---- */
 
-static tare_status add(struct tare_composites *out, struct tare_composing *c) {
-    struct tare_composite *grown = tare_arena_append(c->arena, out->items, out->count, sizeof *grown);
+static tare_status append(struct tare_composites *to, struct tare_arena *arena, const struct tare_composite *item) {
+    struct tare_composite *grown = tare_arena_append(arena, to->items, to->count, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
-    grown[out->count++] = (struct tare_composite){ c->graph->name, c->name, c->reason };
-    out->items = grown;
-    out->fused += c->reason == NULL;
+    grown[to->count++] = *item;
+    to->items = grown;
+    to->fused += !item->reason;
     return TARE_OK;
+}
+
+/* A function that stayed composite may be looked at again. */
+static tare_status remember(struct tare_graph_model *model, const struct tare_composite *item) {
+    struct tare_composites *all = &model->composites;
+    for (size_t i = 0; i < all->count; i++) {
+        if (strcmp(all->items[i].function, item->function) != 0) continue;
+        all->fused += !item->reason;
+        all->items[i] = *item;
+        return TARE_OK;
+    }
+    return append(all, &model->arena, item);
+}
+
+static tare_status add(struct tare_composites *out, struct tare_composing *c) {
+    const struct tare_composite item = { c->graph->name, c->name, c->reason };
+    TARE_TRY(append(out, c->arena, &item));
+    return remember(c->graph->model, &item);
 }
 
 /* Gradients and the forward functions of training also carry the annotation, but are not used in serving. */
@@ -136,9 +154,9 @@ static bool is_for_training(const struct tare_graph *graph) {
     return strstr(graph->name, "__backward_") || strncmp(graph->name, "__forward_", strlen("__forward_")) == 0;
 }
 
-static tare_status fuse_function(struct tare_composites *out, struct tare_arena *arena, struct tare_graph *graph,
+static tare_status fuse_function(struct tare_composites *out, struct tare_graph *graph,
                                  const struct tare_model_shapes *shapes) {
-    struct tare_composing c = { .graph = graph, .arena = arena, .shapes = shapes };
+    struct tare_composing c = { .graph = graph, .arena = &graph->model->arena, .shapes = shapes };
     const struct tare_composite_row *row;
     const char *declined;
     bool keras, fused;
@@ -162,8 +180,7 @@ static bool is_annotated(const struct tare_graph *graph) {
     return tare_graph_find_attr(graph, "_implements") || tare_graph_find_attr(graph, "api_implements");
 }
 
-tare_status tare_composites_fuse(struct tare_composites *out, struct tare_arena *arena,
-                                 struct tare_graph_model *model) {
+tare_status tare_composites_fuse(struct tare_composites *out, struct tare_graph_model *model) {
     struct tare_model_shapes *shapes = NULL;
     const size_t n_functions = model->n_functions; /* fusing adds some: bodies of loops */
     bool *live, any = false;
@@ -172,11 +189,11 @@ tare_status tare_composites_fuse(struct tare_composites *out, struct tare_arena 
     for (size_t f = 0; f < n_functions; f++)
         any |= is_annotated(model->functions[f]);
     if (!any) return TARE_OK;
-    TARE_TRY(tare_model_reachable_functions(&live, arena, model, true));
+    TARE_TRY(tare_model_reachable_functions(&live, &model->arena, model, true));
     TARE_TRY(tare_model_shapes_new(&shapes, model));
     status = TARE_OK;
     for (size_t f = 0; f < n_functions && status == TARE_OK; f++)
-        if (live[f]) status = fuse_function(out, arena, model->functions[f], shapes);
+        if (live[f]) status = fuse_function(out, model->functions[f], shapes);
     tare_model_shapes_free(shapes);
     return status;
 }

@@ -3,12 +3,10 @@
 #include "convert/pass.h"
 
 static tare_status run(struct tare_graph_model *model, size_t *changes) {
-    struct tare_arena arena = { 0 };
     struct tare_composites composites;
-    tare_status status = tare_composites_fuse(&composites, &arena, model);
-    if (status == TARE_OK) *changes += composites.fused;
-    tare_arena_free(&arena);
-    return status;
+    TARE_TRY(tare_composites_fuse(&composites, model));
+    *changes += composites.fused;
+    return TARE_OK;
 }
 
 const struct tare_pass tare_pass_fuse_composites = {

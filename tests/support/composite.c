@@ -71,7 +71,7 @@ void composite_call_with(struct composite *f, const struct tare_shape *shapes) {
 }
 
 void composite_fuse(struct composite *f) {
-    mini_ok(tare_composites_fuse(&f->found, &f->arena, f->model));
+    mini_ok(tare_composites_fuse(&f->found, f->model));
 }
 
 void composite_expect_reason(const struct composite *f, const char *part) {

@@ -93,7 +93,7 @@ static void check_outputs(const struct tare_graph_model *model, const struct tar
 }
 
 static void fuse(struct fixture *f) {
-    mini_ok(tare_composites_fuse(&f->found, &f->arena, f->model));
+    mini_ok(tare_composites_fuse(&f->found, f->model));
     assert_int_equal(f->found.count, 1);
 }
 
@@ -247,7 +247,7 @@ static void expect_failure(const char *name, const char *text) {
     plugin_set_up(NULL);
     set_up(&f, 1, tare_shape_make(1, (int64_t)2));
     annotate(&f, name, NULL, 0);
-    mini_fails(tare_composites_fuse(&f.found, &f.arena, f.model), text);
+    mini_fails(tare_composites_fuse(&f.found, f.model), text);
     tear_down(&f);
 }
 

@@ -256,6 +256,8 @@ static void place(struct fixture *f, const char *what, const struct tare_tensor 
     struct tare_conversion conversion;
     struct tare_tensor got;
     mini_ok(tare_pipeline_place(&conversion, &f->arena, f->model, &options, NULL));
+    assert_int_equal(conversion.composites.count, 1); /* fused while preparing, and reported all the same */
+    assert_int_equal(conversion.composites.fused, 1);
     expect_fits(f);
     got = answer(f);
     expect_near(what, &got, want);

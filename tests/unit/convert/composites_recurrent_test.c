@@ -1,5 +1,6 @@
 /* Annotated recurrent layers: fused into one op or a loop, with the same bits, in the smaller form. */
 #include "convert/saved_model.h"
+#include "graph/clone.h"
 #include "graph/inline.h"
 #include "support/composite.h"
 #include "support/draw.h"
@@ -76,6 +77,7 @@ static const struct tare_shape lstm_shapes[] = {
 static void a_keras_lstm__is_fused_bit_for_bit(void **state) {
     (void)state;
     for (int backwards = 0; backwards < 2; backwards++) {
+        struct tare_graph_model *clone;
         struct composite f;
         composite_set_up(&f);
         lstm_body(&f, backwards);
@@ -85,6 +87,10 @@ static void a_keras_lstm__is_fused_bit_for_bit(void **state) {
         assert_int_equal(graph_count(f.function, "MatMul"), 1 + STEPS); /* one product for all inputs */
         composite_fuse(&f);
         assert_int_equal(f.found.count, 0); /* it is no composite any more */
+        assert_int_equal(f.model->composites.fused, 1);
+        mini_ok(tare_model_clone(&clone, f.model));
+        assert_string_equal(clone->composites.items[0].function, f.function->name);
+        tare_model_free(clone);
         composite_tear_down(&f);
     }
 }

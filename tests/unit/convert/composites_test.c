@@ -43,7 +43,7 @@ static void an_embedding__of_other_form_stays_and_of_another_interface_fails(voi
     mini_return(f.function, "rets",
                 mini_node(f.function, "Relu", "relu", 1, (struct tare_edge){ f.function->args[0], 0 }));
     composite_annotate(&f, composite_text_attr(&f, "_implements", "embedding_matmul"));
-    mini_fails(tare_composites_fuse(&f.found, &f.arena, f.model),
+    mini_fails(tare_composites_fuse(&f.found, f.model),
                "a composite 'embedding_matmul' has 2 arguments and 1 results, this one 1 and 1: correct its "
                "experimental_implements");
     assert_non_null(strstr(tare_error_text(), "function "));
