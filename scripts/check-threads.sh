@@ -34,11 +34,13 @@ check() { # NAME WHAT PROGRAM ARGUMENT…
 }
 
 all() { # NAME MODEL SIGNATURE RECORDS
+    local methods=static,dynamic,weight_only
+    grep -q '"tf1": true' <<<"$("$tare" inspect "$2" --json)" || methods+=,bfloat16 # conversions need functions
     try "$1" calibrate "$2" --signature "$3" --data "$4" --threads 4 --channels -o "$work/$1.calib"
     try "$1" run "$2" --signature "$3" --data "$4" --threads 4 --output-dir "$work/$1-outputs"
     try "$1" run "$2" --signature "$3" --data "$4" --limit 1 --threads 4 --output-dir "$work/$1-one" # threads inside ops
     try "$1" compare "$2" --signature "$3" --data "$4" --calibration "$work/$1.calib" --threads 4 --limit 40 \
-        --methods static,dynamic,weight_only,bfloat16
+        --methods $methods
     mkdir -p "$work/$1-models"
     ln -sfn "$2" "$work/$1-models/$1"
     try "$1" batch "$work/$1-models" --jobs 4 --methods static,dynamic,weight_only --signature "$3" --data "$4" \
