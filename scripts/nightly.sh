@@ -17,7 +17,10 @@ clang() { configure build-clang -DCMAKE_C_COMPILER=clang && cmake --build "$root
 sanitizers() { configure build-sanitize "${sanitized[@]}" && cmake --build "$root/build-sanitize" && run_tests "$root/build-sanitize" -E "$own"; }
 threads() { "$root/scripts/check-threads.sh"; }
 allocations() { "$root/scripts/allocation-faults.sh" --stacks 12; } # each place of the program
-networks() { configure build-sanitize "${sanitized[@]}" && cmake --build "$root/build-sanitize" --target networks && "$root/build-sanitize/tests/networks" --first "$seed" --count 100; }
+networks() {
+    configure build-sanitize "${sanitized[@]}" && cmake --build "$root/build-sanitize" --target networks &&
+        seq "$seed" 20 $((seed + 80)) | xargs -P "$(nproc)" -I SEED "$root/build-sanitize/tests/networks" --first SEED --count 20
+}
 mutants() { "$root/scripts/mutate.sh"; }
 arm64() { "$root/scripts/cross-arm64.sh" --all; }
 judges() { "$root/scripts/judges.sh" all; }

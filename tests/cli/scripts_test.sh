@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The developers' scripts on small trees of their own: format.sh sees changed files only, coverage-sum.sh adds up by module,
-# stages.sh lists times, cross-arm64.sh is skipped without packages; the presets are read by cmake, and every file that CONTRIBUTING.md names is there.
+# stages.sh lists times, cross-arm64.sh is skipped without packages, the mutants of mutate.sh are of lines that are there; the presets are read by cmake, and every file that CONTRIBUTING.md names is there.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 scripts=$TARE_SOURCE_DIR/scripts
@@ -106,6 +106,12 @@ if [ "$(uname -m)" = x86_64 ]; then
     UPDATE=0 PATH=$work/tools:$PATH "$work/cross/scripts/cross-arm64.sh" >"$work/out" 2>&1 && fail "a download that breaks off passes"
     [ ! -e "$work/cross/build-arm64/root/complete" ] || fail "a download that broke off counts as complete"
 fi
+# Each mutant of mutate.sh changes a line that is there.
+bash "$scripts/mutate.sh" --check 2>"$work/out" || fail "mutate.sh --check: $(cat "$work/out")"
+mkdir -p "$work/mutants/scripts" && ln -s "$TARE_SOURCE_DIR"/{base,calib,convert,datasets,eval,interpreter,quant,tpu} "$work/mutants"
+sed 's/% 31 == 0 |/% 32 == 0 |/' "$scripts/mutate.sh" >"$work/mutants/scripts/mutate.sh"
+bash "$work/mutants/scripts/mutate.sh" --check 2>"$work/out" && fail "mutate.sh --check passes a line that is not there"
+grep -qxF "zlib-header: '&& (head[0] << 8 | head[1]) % 32 == 0' occurs not exactly once in datasets/stream.c" "$work/out" || fail "mutate.sh --check: $(cat "$work/out")"
 for preset in release sanitize coverage threads fuzz; do
     grep -q "\"$preset\"" <<<"$(cmake --list-presets=configure 2>&1)" || fail "cmake does not list the preset $preset: $(cmake --list-presets 2>&1)"
 done
