@@ -12,7 +12,7 @@ class Report(Dict[str, Any]):
     Examples
     --------
     >>> sorted(model.quantize("weight_only").report)[:3]
-    ['float_weight_bytes', 'layers', 'notes']
+    ['composites', 'float_weight_bytes', 'layers']
     """
 
     def _repr_html_(self) -> str:
