@@ -11,7 +11,7 @@ int32-sums | quant/layer.c | layer->product.rows > INT32_MAX / (left * right) | 
 zlib-header | datasets/stream.c | && (head[0] << 8 \| head[1]) % 31 == 0 |  | ^datasets/stream$
 record-checksum | datasets/tfrecord.c | tare_crc32c_mask(tare_crc32c(bytes, (size_t)length)) != tare_load_u32(bytes + length) | false | ^datasets/tfrecord$
 ties-of-constants | calib/qparams.c | double q = tare_round_half_away( | double q = tare_round_half_even( | ^calib/qparams$
-zero-point-end | calib/qparams.c | low_error < high_error ? from_low : from_high | from_low | ^calib/qparams$
+zero-point-end | calib/qparams.c | low_error < high_error ? from_low : from_high | low_error > high_error ? from_low : from_high | ^calib/qparams$
 ties-of-float8 | base/tensor/float8.c | __builtin_rint( | __builtin_round( | ^base/tensor/float8$
 margin-by-limit | eval/verdict.c | against_float(c, row, models).high <= margin_of(c) | against_float(c, row, models).loss <= margin_of(c) | ^eval/verdict$
 broken-outputs | eval/verdict.c | if (broken_output(c, row) >= 0) return false; |  | ^eval/verdict$
