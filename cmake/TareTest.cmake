@@ -14,7 +14,7 @@ else()
   set(TARE_RELEASE_TIER quick)
 endif()
 # Seconds after which a test counts as hanging: none takes more than a third of it on a slow machine.
-set(TARE_TEST_TIMEOUT $<IF:$<BOOL:${TARE_SANITIZE}>,1800,900>)
+set(TARE_TEST_TIMEOUT $<IF:$<OR:$<BOOL:${TARE_SANITIZE}>,$<BOOL:${CMAKE_CROSSCOMPILING}>>,1800,900>)
 
 # tare_test(NAME COMMAND … [ENVIRONMENT …])
 # A test with its tier and the variables that all tests have. Exit status 77 is a skip.
