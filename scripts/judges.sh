@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # judges.sh [quick|all|tpu|exports|costs|NAME…]: lets TensorFlow, XLA and the TPU compiler judge what build/tare writes (tests/judges/README.md).
 # quick (default): the models of the quick tier and TensorFlow's own quantizer; all: every model, those of TARE_TEST_DATA, and
-# the TPU compiler; tpu: conversions and the TPU compiler alone; exports [NAME…]: JAX and the TPU compiler on what tare export writes;
+# the TPU compiler on the others; tpu: conversions and the TPU compiler alone, on every model; exports [NAME…]: JAX and the TPU compiler on what tare export writes;
 # costs [CHIP:BATCH…] [NAME…]: adds to the tables of tests/tpu/compiler what they lack (may be interrupted); NAME…: these models. The programs are
 # installed from PyPI, at pinned versions, into TARE_JUDGES (default: tare-judges in the user's cache folder), once. Without PyPI: one
 # line, and exit 0.

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 # The values of each input of a signature, one dict per record.
 Record = dict[str, "np.ndarray"]
 Writer = Callable[[str, "np.random.Generator"], dict[str, list[Record]]]
+REAL_MODELS = ["real_models"]     # those of TARE_TEST_DATA
 # Modules of zoo/ that one process can load, and its environment.
 GROUPS: tuple[tuple[list[str], dict[str, str]], ...] = (
     (["keras3", "modules", "preprocessing", "tensorflow1", "tf_keras_models"], {}),
-    (["real_models"], {}),
     (["jax_models"], {"JAX_PLATFORMS": "cpu"}),
     (["keras_on_jax"], {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}),
+    (REAL_MODELS, {}),
 )
 
 
