@@ -16,7 +16,7 @@ ties-of-float8 | base/tensor/float8.c | __builtin_rint( | __builtin_round( | ^ba
 margin-by-limit | eval/verdict.c | against_float(c, row, models).high <= margin_of(c) | against_float(c, row, models).loss <= margin_of(c) | ^eval/verdict$
 broken-outputs | eval/verdict.c | if (broken_output(c, row) >= 0) return false; |  | ^eval/verdict$
 tile-columns | tpu/io_shapes.c | if (shape->dims[rank - 1] % TILE_COLUMNS) return true; |  | ^tpu/io_shapes$
-training-functions | convert/composites/fuse.c | is_for_training(graph) \|\| !read_annotation | !read_annotation | ^convert/composites$
+training-functions | convert/composites/fuse.c | is_for_training(graph) \|\| !read_annotation | (false && is_for_training(graph)) \|\| !read_annotation | ^convert/composites$
 TABLE
 )
 # each ACTION: calls it for each mutant of the table, or those named, with its fields as variables.

@@ -81,6 +81,11 @@ static void zero_point__comes_from_the_end_with_less_error(void **state) {
     struct tare_qparams p = params(-0.5, 2.5, &tare_qscheme_activation);
     (void)state;
     assert_int_equal(p.zero_point, -86);
+    /* where they differ by rounding: -16.5 from below, -16.49999999999997 from above */
+    p = params(-3.5, 4.504484304932735, &tare_qscheme_activation);
+    assert_int_equal(p.zero_point, -17); /* of the lower end, which is nearer to zero */
+    p = params(-0.2, 0.03448275862068967, &tare_qscheme_activation);
+    assert_int_equal(p.zero_point, 89); /* of the upper end: 89.49999999999999; 89.5 from below */
     p = params(-1e-30, 1, &tare_qscheme_activation);
     assert_int_equal(p.zero_point, -128); /* clamped to the grid */
 }

@@ -487,6 +487,7 @@ static void all_outputs__count(void **state) {
     expect_part("each smaller one has an output of another size than float, or with NaN or infinity");
     f.rows[1].path = f.rows[1].method = "given";
     expect_part("given: NaN or infinity in 2 elements of the output embedding that are finite in float");
+    assert_false(tare_verdict_is_good(&f.c));
     f.rows[1].path = NULL;
     own[1].not_finite = 0;
     own[0].labelled = reference[0].labelled = 0; /* without labels the worst output counts */
