@@ -4,13 +4,17 @@
 
 #include <string.h>
 
-void composite_set_up(struct composite *f) {
+void composite_set_up_named(struct composite *f, const char *name) {
     memset(f, 0, sizeof *f);
     f->model = mini_model_new();
-    f->function = tare_model_add_function(f->model, "composite");
-    f->alias = (struct tare_alias){ "composite", "kept" };
+    f->function = tare_model_add_function(f->model, name);
+    f->alias = (struct tare_alias){ name, "kept" };
     f->model->aliases = &f->alias;
     f->model->n_aliases = 1;
+}
+
+void composite_set_up(struct composite *f) {
+    composite_set_up_named(f, "composite");
 }
 
 void composite_tear_down(struct composite *f) {

@@ -16,6 +16,8 @@ struct composite {
 };
 
 void composite_set_up(struct composite *f);
+/* The function has that name. */
+void composite_set_up_named(struct composite *f, const char *name);
 void composite_tear_down(struct composite *f);
 struct tare_attr composite_text_attr(struct composite *f, const char *name, const char *text);
 struct tare_attr composite_bool_attr(struct composite *f, const char *name, bool value);

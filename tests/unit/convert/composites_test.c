@@ -34,6 +34,23 @@ static void an_embedding_lookup__becomes_one_gather(void **state) {
     composite_tear_down(&f);
 }
 
+/* They have the annotation of the function that they belong to, but other arguments and results. */
+static void functions_of_training__are_left_alone(void **state) {
+    static const char *const names[] = { "__forward_composite_7", "__inference___backward_composite_7" };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct composite f;
+        composite_set_up_named(&f, names[i]);
+        embedding_body(&f, TARE_DT_INT32);
+        composite_annotate(&f, composite_text_attr(&f, "_implements", "embedding_lookup"));
+        composite_call_with(&f, embedding_shapes);
+        composite_fuse(&f);
+        assert_int_equal(f.found.count, 0);
+        assert_int_equal(graph_count(f.function, "MatMul"), 1);
+        composite_tear_down(&f);
+    }
+}
+
 static void an_embedding__of_other_form_stays_and_of_another_interface_fails(void **state) {
     struct tare_shape wide[] = { { .rank = 3, .dims = { 5, 8, 2 } }, { .rank = 1, .dims = { 4 } } };
     struct composite f;
@@ -228,6 +245,7 @@ static void a_fusable_op__that_nobody_defines_stays(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_embedding_lookup__becomes_one_gather),
+        cmocka_unit_test(functions_of_training__are_left_alone),
         cmocka_unit_test(an_embedding__of_other_form_stays_and_of_another_interface_fails),
         cmocka_unit_test(a_layer_norm__is_fused_and_needs_its_epsilon),
         cmocka_unit_test(non_max_suppression__is_one_op),
