@@ -20,6 +20,7 @@ struct pair {
     const struct tare_tensor *value, *expected;
     int64_t first, height, width, channels;
     double peak;
+    double level; /* of the expected image: subtracted from what is squared, so that variances keep their digits */
 };
 
 static double peak_of(const struct pair *p) {
@@ -33,6 +34,16 @@ static double peak_of(const struct pair *p) {
     if (low >= 0 && high <= 1) return 1;
     if (low >= -1 && high <= 1) return 2;
     return low >= 0 && high <= 255 ? 255 : high - low;
+}
+
+/* The first finite element of the expected image. */
+static double level_of(const struct pair *p) {
+    const int64_t end = p->first + p->height * p->width * p->channels;
+    for (int64_t i = p->first; i < end; i++) {
+        const double x = tare_tensor_get_f64(p->expected, i);
+        if (isfinite(x)) return x;
+    }
+    return 0;
 }
 
 /* Over the elements that have finite differences: a target is NaN where it is not known. NaN without any, and for a
@@ -65,9 +76,9 @@ static void blur(double *to, const double *from, const double *weights, int64_t 
     }
 }
 
-/* One of the products of both images at a position. */
+/* One of the products of both images, less their level, at a position. */
 static double product(const struct pair *p, int map, int64_t at) {
-    const double x = tare_tensor_get_f64(p->value, at), y = tare_tensor_get_f64(p->expected, at);
+    const double x = tare_tensor_get_f64(p->value, at) - p->level, y = tare_tensor_get_f64(p->expected, at) - p->level;
     const double products[MAPS] = { x, y, x * x, y * y, x * y };
     return products[map];
 }
@@ -84,10 +95,11 @@ static void local_means(double *out, double *room, const struct pair *p, int64_t
     blur(out, rows, weights, (height - WINDOW + 1) * columns, columns);
 }
 
-static double similarity(const double *const maps[MAPS], int64_t at, double peak) {
-    const double c1 = 1e-4 * peak * peak, c2 = 9e-4 * peak * peak;
-    const double x = maps[MEAN_X][at], y = maps[MEAN_Y][at];
-    const double xx = maps[XX][at] - x * x, yy = maps[YY][at] - y * y, xy = maps[XY][at] - x * y;
+static double similarity(const double *const maps[MAPS], int64_t at, const struct pair *p) {
+    const double c1 = 1e-4 * p->peak * p->peak, c2 = 9e-4 * p->peak * p->peak;
+    const double own_x = maps[MEAN_X][at], own_y = maps[MEAN_Y][at], x = own_x + p->level, y = own_y + p->level;
+    const double xx = maps[XX][at] - own_x * own_x, yy = maps[YY][at] - own_y * own_y;
+    const double xy = maps[XY][at] - own_x * own_y;
     return (2 * x * y + c1) * (2 * xy + c2) / ((x * x + y * y + c1) * (xx + yy + c2));
 }
 
@@ -115,7 +127,7 @@ static tare_status ssim_of(double *out, const struct pair *p) {
             maps[map] = into;
         }
         for (int64_t i = 0; i < positions; i++)
-            sum += similarity(maps, i, p->peak);
+            sum += similarity(maps, i, p);
     }
     *out = sum / (double)(positions * p->channels);
     tare_free(room);
@@ -135,6 +147,7 @@ tare_status tare_image_quality_add(struct tare_image_quality *q, const struct ta
     for (int64_t r = 0; r < rows; r++) {
         p.first = r * p.height * p.width * p.channels;
         p.peak = peak_of(&p);
+        p.level = level_of(&p);
         double ssim;
         TARE_TRY(ssim_of(&ssim, &p));
         TARE_TRY(tare_series_add(&q->psnr, psnr_of(&p)));

@@ -204,9 +204,7 @@ static void add_expected_row(struct tare_metrics *m, const struct tare_measured 
         finite++;
         sum += fabs(d);
         squares += d * d;
-        const double distance = expected - m->expected_mean;
-        m->expected_mean += distance / (double)++m->expected_elements;
-        m->expected_spread += distance * (expected - m->expected_mean);
+        tare_spread_add(&m->expected, expected);
     }
     m->expected_error += sum;
     m->expected_squared_error += squares;
@@ -419,12 +417,12 @@ double tare_metrics_f1(const struct tare_metrics *m) {
 }
 
 double tare_metrics_variance(const struct tare_metrics *m) {
-    const double n = (double)m->expected_elements;
-    return n > 0 ? m->expected_spread / n : NAN;
+    const double n = (double)m->expected.count;
+    return n > 0 ? m->expected.squares / n : NAN;
 }
 
 double tare_metrics_r2(const struct tare_metrics *m) {
-    return m->expected_spread > 0 ? 1 - m->expected_squared_error / m->expected_spread : NAN;
+    return m->expected.squares > 0 ? 1 - m->expected_squared_error / m->expected.squares : NAN;
 }
 
 double tare_metrics_share(int64_t part, int64_t whole) {

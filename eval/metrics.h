@@ -9,6 +9,7 @@
 #include "eval/image_quality.h"
 #include "eval/positions.h"
 #include "eval/series.h"
+#include "base/spread.h"
 #include "base/tensor/tensor.h"
 
 /* Initialise with zeros; release with tare_metrics_reset. A row is one example: a record, or, if the signature leaves
@@ -42,9 +43,7 @@ struct tare_metrics {
     int64_t unlike;               /* rows whose output has another number of elements than the reference's, or
                                      strings instead of numbers: they agree with nothing, and are noise */
     struct tare_auc auc;          /* rows labelled 0 or 1 of an output with one or two elements per row */
-    int64_t expected_elements;    /* elements with an expected value */
-    double expected_mean,
-        expected_spread;         /* of the expected values: mean, sum of squared distances from it (Welford) */
+    struct tare_spread expected;  /* the expected values */
     struct tare_example_errors { /* per row: means of |value - expected| and of its square; NaN: no finite element */
         struct tare_series absolute, squared;
     } errors;

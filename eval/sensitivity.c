@@ -84,7 +84,7 @@ struct tare_sensitivity_figures tare_sensitivity_figures_of(const struct tare_co
     struct tare_sensitivity_figures f = { tare_worst_sqnr_db(NULL, c, outputs), NAN, NAN, NAN, NAN, NAN };
     if (m->labelled) f.top1 = (double)m->top1 / (double)m->labelled;
     if (m->ranked) f.agreement = (double)m->agree / (double)m->ranked;
-    if (m->expected_elements) f.mae = m->expected_error / (double)m->expected_elements;
+    if (m->expected.count) f.mae = m->expected_error / (double)m->expected.count;
     if (tare_measure_is_tested(measure)) {
         f.score = score_of(measure, m, reference);
         f.value = tare_measure_value(measure, m);

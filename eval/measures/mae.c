@@ -2,11 +2,11 @@
 #include "eval/measure_row.h"
 
 static bool has(const struct tare_metrics *m) {
-    return m->expected_elements > 0;
+    return m->expected.count > 0;
 }
 
 static double value(const struct tare_metrics *m) {
-    return m->expected_error / (double)m->expected_elements;
+    return m->expected_error / (double)m->expected.count;
 }
 
 static void interval(double *low, double *high, const struct tare_metrics *m) {

@@ -2,7 +2,7 @@
 #include "eval/measure_row.h"
 
 static bool has(const struct tare_metrics *m) {
-    return m->expected_elements > 0;
+    return m->expected.count > 0;
 }
 
 static double value(const struct tare_metrics *m) {

@@ -4,11 +4,11 @@
 #include <math.h>
 
 static bool has(const struct tare_metrics *m) {
-    return m->expected_elements > 0;
+    return m->expected.count > 0;
 }
 
 static double value(const struct tare_metrics *m) {
-    return sqrt(m->expected_squared_error / (double)m->expected_elements);
+    return sqrt(m->expected_squared_error / (double)m->expected.count);
 }
 
 static void interval(double *low, double *high, const struct tare_metrics *m) {

@@ -32,7 +32,7 @@ static tare_status predicts_numbers(bool *out, const struct tare_autotune_search
     const struct tare_graph_model *model;
     size_t numbers = 0, others = 0;
     if (c->out->measure) {
-        *out = tare_measured_of(&c->task_comparison, &c->task_comparison.rows[0])->expected_elements > 0;
+        *out = tare_measured_of(&c->task_comparison, &c->task_comparison.rows[0])->expected.count > 0;
         return TARE_OK;
     }
     TARE_TRY(tare_variant_source_prepared(&model, c->evaluation.source));

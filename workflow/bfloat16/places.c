@@ -1,5 +1,6 @@
 /* Signal and noise of places. */
 #include "workflow/bfloat16/places.h"
+#include "base/spread.h"
 #include "base/tensor/tensor.h"
 #include "tpu/bfloat16.h"
 
@@ -37,34 +38,30 @@ static bool same_shapes(const struct tare_bf16_place *place) {
     return place->count > 1;
 }
 
-static double sum_of(const struct tare_bf16_place *place, int64_t i, double *squares) {
-    double sum = 0;
-    for (int r = 0; r < place->count; r++) {
-        const double x = tare_tensor_get_f64(&place->values[r], i);
-        sum += isfinite(x) ? x : 0;
-        *squares += isfinite(x) ? x * x : 0;
-    }
-    return sum;
+/* Of what a record stored; what is not finite is 0. */
+static double finite_at(const struct tare_tensor *value, int64_t i) {
+    const double x = tare_tensor_get_f64(value, i);
+    return isfinite(x) ? x : 0;
 }
 
 /* The sum of squared distances from the mean over records, element by element; over all elements if records differ in
  * shape. */
 static double signal_of(const struct tare_bf16_place *place) {
-    double signal = 0, sum = 0, squares = 0;
-    int64_t count = 0;
-    for (int64_t i = 0; same_shapes(place) && i < place->values[0].elements; i++) {
-        double own = 0;
-        const double total = sum_of(place, i, &own);
-        signal += own - total * total / place->count;
-    }
-    if (same_shapes(place)) return signal;
-    for (int r = 0; r < place->count; r++)
-        for (int64_t i = 0; i < place->values[r].elements; i++, count++) {
-            const double x = tare_tensor_get_f64(&place->values[r], i);
-            sum += isfinite(x) ? x : 0;
-            squares += isfinite(x) ? x * x : 0;
+    struct tare_spread all = { 0 };
+    double signal = 0;
+    if (same_shapes(place)) {
+        for (int64_t i = 0; i < place->values[0].elements; i++) {
+            struct tare_spread own = { 0 };
+            for (int r = 0; r < place->count; r++)
+                tare_spread_add(&own, finite_at(&place->values[r], i));
+            signal += own.squares;
         }
-    return count ? squares - sum * sum / (double)count : 0;
+        return signal;
+    }
+    for (int r = 0; r < place->count; r++)
+        for (int64_t i = 0; i < place->values[r].elements; i++)
+            tare_spread_add(&all, finite_at(&place->values[r], i));
+    return all.squares;
 }
 
 double tare_bf16_place_sqnr(const struct tare_bf16_place *place) {

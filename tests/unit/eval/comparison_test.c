@@ -91,7 +91,7 @@ static void expect_label(int label_dtype, int64_t labels, int output_dtype, int6
     } else {
         mini_ok(tare_comparison_pass_record(&pass, &sample, &output));
         assert_int_equal(pass.outputs[0].labelled, is_class);
-        assert_int_equal(pass.outputs[0].expected_elements, is_class ? 0 : labels);
+        assert_int_equal(pass.outputs[0].expected.count, is_class ? 0 : labels);
     }
     tare_comparison_pass_end(&pass);
     tare_comparison_free(&comparison);
@@ -180,8 +180,8 @@ static void target__belongs_to_the_output_of_its_name(void **state) {
     const struct tare_sample sample = { .keys = &key, .values = &target, .count = 1 };
     mini_ok(tare_comparison_pass_begin(&pass, &comparison, &signature, "label"));
     mini_ok(tare_comparison_pass_record(&pass, &sample, outputs));
-    assert_int_equal(pass.outputs[0].expected_elements, 0);
-    assert_int_equal(pass.outputs[1].expected_elements, 2);
+    assert_int_equal(pass.outputs[0].expected.count, 0);
+    assert_int_equal(pass.outputs[1].expected.count, 2);
     tare_comparison_pass_end(&pass);
     tare_comparison_free(&comparison);
     tare_tensor_reset(&target);

@@ -109,12 +109,44 @@ static void nan__is_left_out(void **state) {
     tare_tensor_reset(&constant);
 }
 
+/* An image of doubles between `level` and level + 1000, which is the peak of levels above 255. */
+static struct tare_tensor bright_image(double level, double times) {
+    const struct tare_shape shape = tare_shape_make(4, 1, HEIGHT, WIDTH, 1);
+    struct tare_tensor t;
+    uint64_t seed = 5;
+    mini_ok(tare_tensor_new(&t, TARE_DT_DOUBLE, &shape));
+    for (int64_t i = 0; i < t.elements; i++)
+        TARE_DATA(double, &t)[i] = level + times * floor(1000 * draw_unit(&seed));
+    return t;
+}
+
+static double ssim_at(double level) {
+    struct tare_tensor a = bright_image(level, 0.75), b = bright_image(level, 1);
+    struct tare_image_quality q = { 0 };
+    mini_ok(tare_image_quality_add(&q, &a, &b, 1));
+    const double ssim = q.ssim.values[0];
+    tare_image_quality_reset(&q);
+    tare_tensor_reset(&a);
+    tare_tensor_reset(&b);
+    return ssim;
+}
+
+/* The similarity of two images far from zero is that of their contrasts: nothing is left of their means. */
+static void similarity__does_not_depend_on_the_level(void **state) {
+    const double far = ssim_at(1e8);
+    (void)state;
+    assert_true(far > 0.9 && far < 0.99);
+    for (double level = 1e9; level <= 1e13; level *= 10)
+        assert_float_equal(ssim_at(level), far, 1e-9);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_images__are_exact),
         cmocka_unit_test(differences__follow_the_formulas),
         cmocka_unit_test(the_peak__is_that_of_the_expected_image),
         cmocka_unit_test(nan__is_left_out),
+        cmocka_unit_test(similarity__does_not_depend_on_the_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

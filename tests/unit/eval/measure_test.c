@@ -46,7 +46,7 @@ static void measure__follows_from_labels_and_expected_values(void **state) {
     assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_SQNR);
     label(&f, 0, 0, 0);
     assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_TOP1);
-    f.metrics[0].expected_elements = 3;
+    f.metrics[0].expected.count = 3;
     assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_MAE);
     f.c.metric = 1 + TARE_MEASURE_RMSE;
     assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_RMSE);
@@ -128,7 +128,7 @@ static void measured_output__is_the_first_with_data_then_the_first_of_floats(voi
     assert_int_equal(tare_measured_output(&c), 2);
     assert_ptr_equal(tare_measured_of(&c, &row), &outputs[2]);
     assert_int_equal(tare_measure_of(&c)->kind, TARE_MEASURE_TOP1);
-    outputs[1].expected_elements = 10;
+    outputs[1].expected.count = 10;
     assert_int_equal(tare_measured_output(&c), 1);
     c.metric = 1 + TARE_MEASURE_TOP1; /* the requested measure decides between them */
     assert_int_equal(tare_measured_output(&c), 2);

@@ -219,12 +219,35 @@ static void expected_values__give_the_error_of_the_model_itself(void **state) {
     struct tare_tensor v = floats(1, 2, value), e = floats(1, 2, expected);
     (void)state;
     mini_ok(tare_metrics_add(&m, &(struct tare_measured){ .value = &v, .rows = 1, .expected = &e }));
-    assert_int_equal(m.expected_elements, 2);
+    assert_int_equal(m.expected.count, 2);
     near(m.expected_error, 2.5);
     near(m.expected_squared_error, 4.25);
     tare_tensor_reset(&v);
     tare_tensor_reset(&e);
     tare_metrics_reset(&m);
+}
+
+/* R² of doubles that are multiples of 1/4 has all digits at any level. */
+static void r2__does_not_depend_on_the_level(void **state) {
+    const double level[] = { 0, 1e6, 1e12, 0x1p49 };
+    const struct tare_shape shape = tare_shape_make(2, 1, 8);
+    (void)state;
+    for (size_t l = 0; l < sizeof level / sizeof *level; l++) {
+        struct tare_metrics m = { 0 };
+        double value[8], expected[8];
+        struct tare_tensor v, e;
+        for (int i = 0; i < 8; i++) {
+            expected[i] = level[l] + i * i * 0.25; /* squared distances from the mean: 139.125 */
+            value[i] = expected[i] + (i % 2 ? 1.5 : -0.5);
+        }
+        mini_ok(tare_tensor_from(&v, TARE_DT_DOUBLE, &shape, value));
+        mini_ok(tare_tensor_from(&e, TARE_DT_DOUBLE, &shape, expected));
+        mini_ok(tare_metrics_add(&m, &(struct tare_measured){ .value = &v, .rows = 1, .expected = &e }));
+        assert_float_equal(tare_metrics_r2(&m), 1 - 10 / 139.125, 1e-12);
+        tare_tensor_reset(&v);
+        tare_tensor_reset(&e);
+        tare_metrics_reset(&m);
+    }
 }
 
 static void strings__agree_as_a_whole(void **state) {
@@ -286,6 +309,7 @@ int main(void) {
         cmocka_unit_test(numbers_of_other_dtypes__are_compared),
         cmocka_unit_test(complex_numbers__are_compared_by_their_distance),
         cmocka_unit_test(expected_values__give_the_error_of_the_model_itself),
+        cmocka_unit_test(r2__does_not_depend_on_the_level),
         cmocka_unit_test(strings__agree_as_a_whole),
         cmocka_unit_test(output_of_another_size__does_not_agree),
     };

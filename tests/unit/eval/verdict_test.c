@@ -204,8 +204,8 @@ static void regression__has_a_margin_in_percent_of_the_error(void **state) {
                 f.errors[r][i] = 1 + 0.1 * (double)(i % 7) + (r ? 0.01 * (double)(i % 3) - 0.01 : 0);
             m->errors = (struct tare_example_errors){ .absolute = { f.errors[r], count, 0 },
                                                       .squared = { f.errors[r], count, 0 } };
-            m->expected_elements = (int64_t)count;
-            m->expected_spread = 1e4 * (double)count; /* spread 100 */
+            m->expected.count = (int64_t)count;
+            m->expected.squares = 1e4 * (double)count; /* spread 100 */
             for (size_t i = 0; i < count; i++)
                 m->expected_error += f.errors[r][i];
         }

@@ -7,6 +7,7 @@
 #include "support/mini_model.h"
 #include "support/sample_file.h"
 #include "support/temp.h"
+#include "workflow/bfloat16/places.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -150,12 +151,28 @@ static void without_records__nothing_is_run(void **state) {
     tare_model_free(model);
 }
 
+/* Values of two records that differ by 2 and are read with an error of 1, at any level. */
+static void signal__does_not_depend_on_the_level(void **state) {
+    const struct tare_shape shape = tare_shape_make(1, 3);
+    (void)state;
+    for (double level = 0; level <= 1e14; level = level > 0 ? 100 * level : 1e6) {
+        struct tare_bf16_place place = { .count = 2, .compared = 2, .noise = 6 };
+        for (int r = 0; r < 2; r++)
+            mini_ok(tare_tensor_from(&place.values[r], TARE_DT_DOUBLE, &shape,
+                                     (double[]){ level + 2 * r, 0.5 * level - 2 * r, 2 * level + 2 * r }));
+        assert_float_equal(tare_bf16_place_sqnr(&place), 0, 1e-9); /* 3 elements with squares 1 + 1 */
+        for (int r = 0; r < 2; r++)
+            tare_tensor_reset(&place.values[r]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(features_with_a_large_mean__are_found),
         cmocka_unit_test(centred_features__are_rounded),
         cmocka_unit_test(rounding_that_adds_up__leaves_the_first_products_in_float32),
         cmocka_unit_test(without_records__nothing_is_run),
+        cmocka_unit_test(signal__does_not_depend_on_the_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
