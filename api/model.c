@@ -7,6 +7,7 @@
 #include "convert/saved_model.h"
 #include "eval/comparison.h"
 #include "eval/model_inputs.h"
+#include "eval/report/json_text.h"
 #include "graph/signature_uses.h"
 #include "workflow/inspection.h"
 #include "api/handles.h"
@@ -211,7 +212,7 @@ static tare_status describe_model(char **json, const tare_model *model) {
     json_t *root = NULL;
     tare_status status = tare_public_index(model);
     if (status == TARE_OK) status = inspect_json(&root, model->model, &options);
-    *json = status == TARE_OK ? json_dumps(root, JSON_INDENT(2)) : NULL;
+    *json = status == TARE_OK ? tare_json_dump(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     return status == TARE_OK && !*json ? TARE_NO_MEMORY : status;
 }

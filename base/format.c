@@ -2,6 +2,7 @@
  * which is changed for the call, a pointer of the thread. */
 #include "base/format.h"
 
+#include <dlfcn.h>
 #include <locale.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -46,4 +47,11 @@ int tare_format(char *out, size_t size, const char *format, ...) {
 
 const char *tare_system_error(int number) {
     return strerror_l(number, tare_locale_c());
+}
+
+const char *tare_loader_error(void) {
+    const locale_t before = uselocale(tare_locale_c());
+    const char *text = dlerror();
+    uselocale(before);
+    return text;
 }

@@ -18,6 +18,8 @@ int tare_format(char *out, size_t size, const char *format, ...) __attribute__((
 int tare_format_va(char *out, size_t size, const char *format, va_list args) __attribute__((format(printf, 3, 0)));
 /* As strerror, in English, and in any thread. */
 const char *tare_system_error(int number);
+/* As dlerror, in English. */
+const char *tare_loader_error(void);
 /* The locale "C", for uselocale around other calls that follow the locale. */
 locale_t tare_locale_c(void);
 

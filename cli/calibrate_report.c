@@ -136,7 +136,7 @@ tare_status tare_calibrate_print_json(const struct tare_calibrate_summary *summa
         put_estimate(root, summary->estimate);
     tare_status status = warnings_json(&warnings, c);
     if (warnings) json_object_set_new(root, "warnings", warnings);
-    char *text = json_dumps(root, JSON_INDENT(2));
+    char *text = tare_json_dump(root, JSON_INDENT(2));
     json_decref(root);
     if (status == TARE_OK && !text) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory");
     if (status == TARE_OK) puts(text);

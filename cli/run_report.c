@@ -204,7 +204,7 @@ tare_status tare_run_summary_print(const struct tare_run_summary *summary, const
         json_object_set_new(root, "ops", rows_json(profile->ops, profile->n_ops, false));
         json_object_set_new(root, "nodes", rows_json(profile->nodes, profile->n_nodes, true));
     }
-    text = json_dumps(root, JSON_INDENT(2));
+    text = tare_json_dump(root, JSON_INDENT(2));
     json_decref(root);
     if (!text) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
     puts(text);

@@ -163,7 +163,7 @@ tare_status tare_convert_report_json(char **text, const struct tare_conversion *
                   "passes", passes_json(conversion, prepared), "findings", findings_json(conversion), "composites",
                   tare_composites_json(&conversion->composites), "float32", float32_json(conversion), "bfloat16",
                   bfloat16_json(checked, options), "warnings", tare_json_warnings(warnings));
-    *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+    *text = tare_json_dump(root, JSON_INDENT(2));
     json_decref(root);
     return *text ? TARE_OK : TARE_NO_MEMORY;
 }

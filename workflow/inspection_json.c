@@ -292,7 +292,7 @@ static void put_spaces(FILE *out, int count) {
 
 /* Consumes the value; indents all lines but the first. `open`: omits the closing brace of the object. */
 static tare_status put_value(FILE *out, json_t *value, int indent, bool open) {
-    char *text = json_dumps(value, JSON_INDENT(2));
+    char *text = tare_json_dump(value, JSON_INDENT(2));
     size_t size = text ? strlen(text) : 0;
     json_decref(value);
     if (!text) return TARE_FAIL(TARE_NO_MEMORY, "out of memory while JSON was written");

@@ -191,7 +191,7 @@ tare_status tare_job_result_load(struct tare_job_result *out, struct tare_arena 
     size_t size;
     tare_status status;
     TARE_TRY(tare_file_read(&text, &size, path));
-    root = json_loadb(text, size, 0, &error);
+    root = tare_json_parse(text, size, &error);
     status = root ? read_result(out, arena, root) : TARE_FAIL(TARE_CORRUPT, "line %d: %s", error.line, error.text);
     json_decref(root);
     tare_free(text);

@@ -228,7 +228,7 @@ tare_status tare_calibration_report_json(struct tare_strbuf *out, const struct t
     set(root, "records", integer(tare_calibration_records(c)));
     set(root, "scheme", scheme);
     put_lists(root, report);
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    char *text = tare_json_dump(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(root);
     if (!text) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
     tare_strbuf_puts(out, text);

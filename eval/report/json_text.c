@@ -1,12 +1,28 @@
 /* jansson trees as text. */
 #include "eval/report/json_text.h"
+#include "base/format.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+char *tare_json_dump(const json_t *root, size_t flags) {
+    const locale_t before = uselocale(tare_locale_c());
+    char *text = root ? json_dumps(root, flags) : NULL;
+    uselocale(before);
+    return text;
+}
+
+json_t *tare_json_parse(const char *text, size_t size, json_error_t *error) {
+    const locale_t before = uselocale(tare_locale_c());
+    json_t *root = json_loadb(text, size, 0, error);
+    uselocale(before);
+    return root;
+}
+
 tare_status tare_json_write(struct tare_strbuf *out, json_t *root) {
-    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    char *text = tare_json_dump(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     json_decref(root);
     if (text) {
         tare_strbuf_puts(out, text);

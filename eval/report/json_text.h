@@ -1,4 +1,6 @@
-/* jansson trees as text. */
+/* jansson trees as text. jansson prints and reads reals with the decimal point of the thread's locale, for which it asks
+ * localeconv(); these functions set the locale "C" for its calls. localeconv() has one result for all threads: a host that
+ * asks for it, in another locale, while JSON is read is the one case that this does not cover. */
 #ifndef TARE_EVAL_REPORT_JSON_TEXT_H
 #define TARE_EVAL_REPORT_JSON_TEXT_H
 
@@ -8,6 +10,10 @@
 
 #include <jansson.h>
 
+/* The text of the tree, to be freed by free(), or NULL without memory or with NULL. `flags`: of json_dumps. */
+char *tare_json_dump(const json_t *root, size_t flags);
+/* Reads a tree; NULL with *error (unless it is NULL) otherwise. */
+json_t *tare_json_parse(const char *text, size_t size, json_error_t *error);
 /* Appends the tree, indented, with 15 significant digits per number, and a newline. Takes ownership of `root`; NULL (an
  * object that could not be allocated) is TARE_NO_MEMORY. */
 tare_status tare_json_write(struct tare_strbuf *out, json_t *root) TARE_WARN_UNUSED;

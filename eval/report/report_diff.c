@@ -28,7 +28,7 @@ static tare_status load(json_t **out, const char *path) {
     char *text;
     size_t size;
     TARE_TRY(tare_file_read(&text, &size, path));
-    *out = json_loadb(text, size, 0, &error);
+    *out = tare_json_parse(text, size, &error);
     tare_free(text);
     if (!*out) return TARE_FAIL(TARE_CORRUPT, "%s: line %d: %s", path, error.line, error.text);
     add_measure(*out);

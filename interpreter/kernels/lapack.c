@@ -1,6 +1,7 @@
 /* OpenBLAS's Fortran interface, loaded at run time. Workspace sizes come from the routines themselves (a query with
  * size -1 returns the optimum as the first element of `work`). */
 #include "interpreter/kernels/lapack.h"
+#include "base/format.h"
 
 #include <complex.h>
 #include <dlfcn.h>
@@ -74,7 +75,7 @@ static void load(void) {
         prefix = libraries[i].prefix;
     }
     if (!library) {
-        const char *why = dlerror();
+        const char *why = tare_loader_error();
         snprintf(lapack.error, sizeof lapack.error, "%s", why ? why : "libopenblas.so.0 cannot be loaded");
         return;
     }

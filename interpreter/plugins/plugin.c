@@ -1,5 +1,6 @@
 /* Loading libraries of ops. */
 #include "interpreter/plugins/plugin.h"
+#include "base/format.h"
 #include "base/alloc.h"
 #include "graph/definitions/op_compat.h"
 #include "interpreter/plugins/host.h"
@@ -92,10 +93,9 @@ static tare_status open_library(struct tare_op_library *library) {
     const char *path = library->path;
     if (!strchr(path, '/')) path = tare_arena_printf(library->arena, "./%s", path);
     if (!path) return TARE_NO_MEMORY;
-    dlerror();
     library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library->handle) return TARE_OK;
-    const char *text = dlerror();
+    const char *text = tare_loader_error();
     return TARE_FAIL(TARE_IO, "cannot be loaded: %s", text ? text : "unknown reason");
 }
 

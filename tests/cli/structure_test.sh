@@ -92,9 +92,13 @@ local_numbers=$(cd "$TARE_SOURCE_DIR" && git ls-files '*.c' | grep -vE '^(tests|
 printed=$(cd "$TARE_SOURCE_DIR" && git ls-files '*.c' | grep -vE '^(tests|bench|examples|python|cli)/|^base/progress\.c$' |
     xargs grep -nE '\b(snprintf|fprintf|printf)\(.*%[-+ #0-9.*]*[efgaEFGA]\b')
 letters=$(cd "$TARE_SOURCE_DIR" && git ls-files '*.[ch]' | grep -vE '^(tests|bench|examples)/|^base/format\.c$' |
-    xargs grep -nE '\b(strn?casecmp|strerror|(is(alpha|alnum|space|print|upper|lower|punct|cntrl|graph|xdigit|digit)|to(upper|lower)))\(')
+    xargs grep -nE '\b(strn?casecmp|strerror|dlerror|(is(alpha|alnum|space|print|upper|lower|punct|cntrl|graph|xdigit|digit)|to(upper|lower)))\(')
 [ -z "$letters" ] || fail "letters and texts that depend on the host's locale (base/ascii.h, tare_system_error in base/format.h): $letters"
 [ -z "$printed" ] || fail "numbers printed in the host's locale (tare_format in base/format.h): $printed"
+
+json=$(cd "$TARE_SOURCE_DIR" && git ls-files '*.c' | grep -vE '^(tests|bench|examples|python|cli)/|^eval/report/json_text\.c$' |
+    xargs grep -nE '\bjson_(dump|load)')
+[ -z "$json" ] || fail "JSON in the host's locale (tare_json_dump, tare_json_parse in eval/report/json_text.h): $json"
 
 # What users read goes through the log of the caller (base/log.h).
 spoken=$(cd "$TARE_SOURCE_DIR" && git ls-files '*.c' | grep -vE '^(tests|bench|examples|python|cli)/|^base/(log|progress)\.c$' |

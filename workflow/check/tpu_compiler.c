@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/output.h"
 #include "base/strbuf.h"
+#include "eval/report/json_text.h"
 #include "proto/highway_hash.h"
 #include "tpu_compiler_py.h" /* TARE_TPU_COMPILER_PY, generated from tpu_compiler.py */
 
@@ -135,7 +136,7 @@ static tare_status read_objects(json_t **out, const char *path, size_t count) {
         line++;
         end = at + strcspn(at, "\n");
         end += *end == '\n';
-        object = json_loadb(at, (size_t)(end - at), 0, NULL);
+        object = tare_json_parse(at, (size_t)(end - at), NULL);
         if (json_is_object(object))
             json_array_append_new(*out, object);
         else

@@ -2,6 +2,7 @@
  * first use loads. TensorFlow Text has tables of Unicode 16; those of utf8proc 2.8 are of Unicode 14, which lack 73
  * letters and reserved code points. Bytes that are not UTF-8 stay. */
 #include "interpreter/ops/string/unicode_form.h"
+#include "base/format.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/string/codepoint.h"
 #include "interpreter/ops/string/text.h"
@@ -27,7 +28,7 @@ static void load(void) {
     void *library = dlopen("libutf8proc.so.2", RTLD_NOW | RTLD_LOCAL);
     if (library) *(void **)&utf8proc.map = dlsym(library, "utf8proc_map");
     if (utf8proc.map) return;
-    const char *why = dlerror();
+    const char *why = tare_loader_error();
     snprintf(utf8proc.error, sizeof utf8proc.error, "%s", why ? why : "libutf8proc.so.2 cannot be loaded");
 }
 

@@ -24,34 +24,41 @@ static const char *const samples = GLYPHS "calibration.tfrecord.gz", *const reco
 /* A locale with a decimal comma and groups of thousands, in which I and i are no pair, as in Turkish. localedef needs
  * no file of the package `locales`; it warns, and fails, because other categories are missing, but what it writes is
  * complete. */
-static const char *comma_locale(void) {
+static void build_locale(const char *name, const char *point) {
     static const char characters[] = "<code_set_name> PLAIN\n<comment_char> %\n<escape_char> /\n<mb_cur_min> 1\n"
-                                     "<mb_cur_max> 1\nCHARMAP\n<U0000>..<U007F> /x00\nEND CHARMAP\n";
+                                     "<mb_cur_max> 2\nCHARMAP\n<U0000>..<U007F> /x00\n<U066B> /xd9/xab\nEND CHARMAP\n";
     static const char source[] = "LC_CTYPE\nupper <U0041>..<U005A>\nlower <U0061>..<U007A>\ndigit <U0030>..<U0039>\n"
                                  "space <U0020>;<U0009>..<U000D>\nblank <U0020>;<U0009>\n"
                                  "tolower (<U0041>,<U0061>)\ntoupper (<U0061>,<U0041>)\nEND LC_CTYPE\n"
-                                 "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\ngrouping 3;3\nEND LC_NUMERIC\n";
-    char command[4096];
-    (void)temp_file("comma.map", characters, sizeof characters - 1);
-    (void)temp_file("comma.source", source, sizeof source - 1);
+                                 "LC_NUMERIC\ndecimal_point \"%s\"\nthousands_sep \".\"\ngrouping 3;3\n"
+                                 "END LC_NUMERIC\n";
+    char command[4096], text[sizeof source + 16];
+    const int size = snprintf(text, sizeof text, source, point);
+    (void)temp_file("characters", characters, sizeof characters - 1);
+    (void)temp_file("source", text, (size_t)size);
     snprintf(command, sizeof command,
-             "cd '%s' && localedef --force --no-archive -f ./comma.map -i ./comma.source ./comma >/dev/null 2>&1",
-             temp_folder());
+             "cd '%s' && localedef --force --no-archive -f ./characters -i ./source ./%s >/dev/null 2>&1",
+             temp_folder(), name);
     (void)!system(command);
     setenv("LOCPATH", temp_folder(), 1);
-    return "comma";
+}
+
+static void check_point(const char *point) {
+    char text[32], expected[32];
+    snprintf(text, sizeof text, "%g %'d", 0.5, 1234567);
+    snprintf(expected, sizeof expected, "0%s5 1.234.567", point);
+    assert_string_equal(text, expected);
 }
 
 static void check_locale(void) {
-    char text[32];
-    snprintf(text, sizeof text, "%g %'d", 0.5, 1234567);
-    assert_string_equal(text, "0,5 1.234.567");
+    check_point(",");
     assert_true(strtod("0.5", NULL) == 0);
     assert_int_equal(tolower('I'), 'I'); /* strcasecmp of the sanitizers has no locale */
 }
 
 static void use_comma(void) {
-    assert_non_null(setlocale(LC_ALL, comma_locale()));
+    build_locale("comma", ",");
+    assert_non_null(setlocale(LC_ALL, "comma"));
     check_locale();
 }
 
@@ -117,6 +124,19 @@ static void texts__are_the_same_with_a_decimal_comma(void **state) {
     make_texts(&comma);
     setlocale(LC_ALL, "C");
     check_same(&point, &comma);
+}
+
+/* As in Pashto. */
+static void texts__are_the_same_with_a_decimal_point_of_two_bytes(void **state) {
+    struct texts point, other;
+    (void)state;
+    make_texts(&point);
+    build_locale("pashto", "<U066B>");
+    assert_non_null(setlocale(LC_ALL, "pashto"));
+    check_point("\xd9\xab");
+    make_texts(&other);
+    setlocale(LC_ALL, "C");
+    check_same(&point, &other);
 }
 
 /* A locale of one thread, and what it made. */
@@ -212,9 +232,46 @@ static void comparison__has_points_with_a_decimal_comma(void **state) {
     setlocale(LC_ALL, "C");
 }
 
+static const char *write_report(const char *name, const char *methods) {
+    const tare_comparison_task task = { .struct_size = sizeof task, .paths = &records, .n_paths = 1, .options = methods };
+    tare_model *model = open_glyphs();
+    tare_comparison *comparison;
+    char *text;
+    OK(tare_comparison_open(&comparison, model, &task));
+    OK(tare_comparison_report(&text, comparison, TARE_COMPARISON_JSON));
+    const char *path = temp_file(name, text, strlen(text));
+    tare_text_free(text);
+    tare_comparison_close(comparison);
+    tare_model_close(model);
+    return path;
+}
+
+static void reports__are_read_with_any_decimal_point(void **state) {
+    const char *first = write_report("first.json", "methods=dynamic limit=10");
+    const char *second = write_report("second.json", "methods=dynamic limit=20");
+    static const char *const points[][2] = { { "comma", "," }, { "pashto", "<U066B>" } };
+    tare_context *context;
+    char *expected, *text;
+    (void)state;
+    OK(tare_context_open(&context));
+    OK(tare_diff(&expected, context, first, second, ""));
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+        build_locale(points[i][0], points[i][1]);
+        assert_non_null(setlocale(LC_ALL, points[i][0]));
+        OK(tare_diff(&text, context, first, second, ""));
+        setlocale(LC_ALL, "C");
+        assert_string_equal(text, expected);
+        tare_text_free(text);
+    }
+    tare_text_free(expected);
+    tare_context_close(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts__are_the_same_with_a_decimal_comma),
+        cmocka_unit_test(texts__are_the_same_with_a_decimal_point_of_two_bytes),
+        cmocka_unit_test(reports__are_read_with_any_decimal_point),
         cmocka_unit_test(texts__are_the_same_in_a_thread_with_a_locale_of_its_own),
         cmocka_unit_test(letters__are_those_of_ascii),
         cmocka_unit_test(comparison__has_points_with_a_decimal_comma),
