@@ -197,12 +197,9 @@ tare_status tare_model_convert_quantized(tare_model **out, char **report, const 
     TARE_CHECK(read_converter(&converter, &arena, text, &values.how, contents != NULL));
     converter.allow_incompatible |= (flags & TARE_CONVERT_ALLOW_INCOMPATIBLE) != 0;
     converter.allows_dependent_rows = flags & TARE_CONVERT_ALLOW_DEPENDENT_ROWS;
-    converter.automatic = flags & TARE_CONVERT_FIND_FUNCTIONS;
+    converter.automatic = (flags & TARE_CONVERT_FIND_FUNCTIONS) && converter.n_functions == 0;
     converter.rounds_outputs = flags & TARE_CONVERT_BFLOAT16_OUTPUTS;
     converter.keeps_tags = flags & TARE_CONVERT_KEEP_TAGS;
-    if (converter.automatic && converter.n_functions)
-        TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT,
-                             "TARE_CONVERT_FIND_FUNCTIONS and tpu_functions in the options exclude each other"));
     TARE_CHECK(check_calibration(&converter, contents));
     TARE_CHECK(tare_public_load(&made, model));
     TARE_CHECK(convert(made, report, &arena, model, &converter, &values.how, contents));

@@ -18,8 +18,8 @@
 enum tare_text_mode {
     TARE_TEXT_STRICT,
     TARE_TEXT_CLOSED,  /* strict, and the number of an enum must be one of its values: for readers that index tables */
-    TARE_TEXT_RELAXED, /* for options on a command line: enums as in TARE_TEXT_CLOSED; also name=value, and a backslash
-                          before white space is white space */
+    TARE_TEXT_RELAXED, /* for options on a command line: enums as in TARE_TEXT_CLOSED; also name=value, an enumerator in
+                          quotes, and a backslash before white space, which is white space */
 };
 
 /* Reads a message; everything in *out is in the arena. `what` precedes the position in error texts ("options.txt");

@@ -194,10 +194,20 @@ static tare_status read_submessage(struct reader *r, const ProtobufCMessage *mes
     return read_fields(r, *slot, opened, depth + 1);
 }
 
+static tare_status read_quoted_enum(struct reader *r, const ProtobufCMessage *message,
+                                    const ProtobufCFieldDescriptor *field, void *slot) {
+    const char *at = r->scan.at;
+    r->string.size = 0;
+    TARE_TRY(tare_text_string(&r->scan, &r->string));
+    return store_enum(r, at, message, field, slot, tare_strbuf_text(&r->string));
+}
+
 static tare_status read_scalar(struct reader *r, const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
                                void *slot) {
     const char *at = r->scan.at;
     char word[TARE_TEXT_WORD_SIZE], seen[48];
+    if (r->scan.relaxed && field->type == PROTOBUF_C_TYPE_ENUM && tare_text_at_string(&r->scan))
+        return read_quoted_enum(r, message, field, slot);
     if (tare_text_at_string(&r->scan) || tare_text_peek(&r->scan, '{') || tare_text_peek(&r->scan, '<') ||
         tare_text_peek(&r->scan, '['))
         return fail_kind(r, at, message, field,

@@ -11,7 +11,7 @@ extern "C" {
 enum tare_convert_flags {
     /* Convert functions that a TPU cannot compile, with a warning for each reason. */
     TARE_CONVERT_ALLOW_INCOMPATIBLE = 1,
-    /* Choose the TPU functions automatically; the options must not name any. */
+    /* Choose the TPU functions automatically if the options name none. */
     TARE_CONVERT_FIND_FUNCTIONS = 2,
     /* Round the final probabilities and their logits to bfloat16, too; they stay float32 otherwise. */
     TARE_CONVERT_BFLOAT16_OUTPUTS = 4,

@@ -18,7 +18,7 @@ from ._calibration import Calibration
 from ._data import Data, as_paths, is_path
 from ._errors import Error, InvalidArgumentError, NotFoundError, Status, UsageError
 from ._forms import Parser, described, is_items
-from ._options import argument, field_names, message_text, one_path, option_text
+from ._options import argument, message_text, one_path, option_text
 from ._owner import Owner
 from ._progress import Progress, on_log, reporting
 from ._report import Report
@@ -617,16 +617,13 @@ class Model(Owner):
         message: Dict[str, Any] = {"tpu_functions": [{"function_alias": name} for name in names], **fields}
         text = argument("options", options) if isinstance(options, str) else message_text({} if options is None else options)
         text = f"{text}\n{message_text(message)}"
-        given = field_names(text)
-        if calibration is not None and "quantization_options" not in given:
-            text += "\nexternal_feature_configs { quantization_options { } }"
-        flags = (_ALLOW_INCOMPATIBLE if allow_incompatible else 0) | (_BFLOAT16_OUTPUTS if bfloat16_outputs else 0)
+        flags = _FIND_FUNCTIONS | (_ALLOW_INCOMPATIBLE if allow_incompatible else 0)
+        if bfloat16_outputs:
+            flags |= _BFLOAT16_OUTPUTS
         if allow_dependent_rows:
             flags |= _ALLOW_DEPENDENT_ROWS
         if keep_tags:
             flags |= _KEEP_TAGS
-        if "tpu_functions" not in given:
-            flags |= _FIND_FUNCTIONS
         handle = calibration_handle(calibration)
         with self._context.lock, reporting(self._context.handle, progress):
             try:

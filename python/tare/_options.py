@@ -1,31 +1,11 @@
 """Keyword arguments as libtare's option texts, and dicts as protobuf messages in text form."""
 
 import os
-import re
-from typing import Any, Dict, Iterable, List, Mapping, Set
+from typing import Any, Dict, Iterable, List, Mapping
 
 import numpy as np
 
 from ._errors import ARGUMENTS, DTypeError, InvalidArgumentError, Status, UsageError
-
-#: Fields of ConverterOptions and its parts whose values are enumerators, which text form writes without quotes.
-_ENUMERATED = frozenset(
-    {
-        "bfloat16_optimization",
-        "calibration_method",
-        "debugger_type",
-        "experimental_method",
-        "io_shape_optimization",
-        "method",
-        "op_set",
-        "preset_method",
-        "quantization_component",
-        "quantization_precision",
-        "scope",
-        "tensor_type",
-        "unit_type",
-    }
-)
 
 
 def argument(name: str, value: Any) -> str:
@@ -100,8 +80,6 @@ def _scalar(name: str, value: Any) -> str:
     if isinstance(value, (int, float)):
         return str(value)
     text = argument(name, str(getattr(value, "name", value)))
-    if name in _ENUMERATED:
-        return text
     quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{quoted}"'
 
@@ -118,8 +96,3 @@ def message_text(message: Mapping[str, Any]) -> str:
             elif item is not None:
                 parts.append(f"{name}: {_scalar(name, item)}")
     return " ".join(parts)
-
-
-def field_names(text: str) -> Set[str]:
-    """The words of a message in text format that are not in comments and strings, among them the names of its fields."""
-    return set(re.findall(r"\w+", re.sub(r"""#[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", " ", text)))

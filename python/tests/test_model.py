@@ -295,6 +295,12 @@ class Converting(Case):
         report = tare.tpu.report(self.model, functions=["tpu_func"], bfloat16_optimization="DISABLED")
         rounded = tare.tpu.report(self.model, functions=["tpu_func"], bfloat16_optimization="ENABLED")
         self.assertLess(rounded["hbm"]["after"]["weights"], report["hbm"]["after"]["weights"])
+        xla = self.model.convert(xla_functions=[{"device_type": "TPU", "function_alias": "tpu_func"}])
+        self.assertEqual(xla.report["tpu_cost"], self.model.convert(functions="tpu_func").report["tpu_cost"])
+        text = 'xla_functions { device_type: TPU function_alias: "tpu_func" }'
+        self.assertEqual(self.model.convert(text).report["tpu_cost"], xla.report["tpu_cost"])
+        with self.fails(tare.Error, "has no value 'OFF'"):
+            self.model.convert(xla_io_optimization="OFF")
         with self.fails(tare.Error, "no_such_field"):
             self.model.convert({"no_such_field": 1})
         batched = self.model.convert(

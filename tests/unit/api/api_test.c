@@ -492,6 +492,33 @@ static void hessians__are_collected_for_gptq(void **state) {
     tare_model_close(model);
 }
 
+static char *conversion_of(const tare_model *model, const char *options, unsigned flags) {
+    tare_model *made;
+    char *report;
+    OK(tare_model_convert(&made, &report, model, options, NULL, flags));
+    tare_model_close(made);
+    return report;
+}
+
+static void functions__are_found_if_none_is_named(void **state) {
+    static const char *const texts[] = { "tpu_functions { function_alias: 'tpu_func' }",
+                                         "xla_functions { device_type: TPU function_alias: 'tpu_func' }",
+                                         "xla_functions { device_type: \"TPU\" function_alias: 'tpu_func' }" };
+    tare_model *model = open_glyphs(NULL);
+    char *expected = conversion_of(model, texts[0], 0);
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char *report = conversion_of(model, texts[i], TARE_CONVERT_FIND_FUNCTIONS);
+        assert_string_equal(report, expected);
+        tare_text_free(report);
+    }
+    tare_text_free(expected);
+    expected = conversion_of(model, "# not: tpu_functions { }", TARE_CONVERT_FIND_FUNCTIONS);
+    assert_non_null(strstr(expected, "\"TPU\""));
+    tare_text_free(expected);
+    tare_model_close(model);
+}
+
 struct calls {
     int progress, messages;
     int64_t done;
@@ -540,9 +567,6 @@ static void convert__returns_model_and_report(void **state) {
     OK(tare_model_convert(&made, NULL, model, "", calibration, TARE_CONVERT_FIND_FUNCTIONS));
     tare_model_close(made);
     REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, 32), TARE_ERROR_INVALID_ARGUMENT, "unknown flags 0x20");
-    REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, TARE_CONVERT_FIND_FUNCTIONS), TARE_ERROR_INVALID_ARGUMENT,
-            "exclude each other");
-    assert_null(made);
     OK(tare_model_convert(&made, NULL, model, "", NULL, TARE_CONVERT_FIND_FUNCTIONS));
     tare_model_close(made);
     tare_calibration_close(calibration);
@@ -856,6 +880,7 @@ int main(void) {
         cmocka_unit_test(quantize__reports_missing_and_invalid_arguments),
         cmocka_unit_test(hessians__are_collected_for_gptq),
         cmocka_unit_test(convert__returns_model_and_report),
+        cmocka_unit_test(functions__are_found_if_none_is_named),
         cmocka_unit_test(compare__returns_json),
         cmocka_unit_test(cancel__stops_calibration_and_comparison),
         cmocka_unit_test(cancel__of_a_thread_stops_its_calls_alone),

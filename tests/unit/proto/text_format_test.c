@@ -190,6 +190,18 @@ static void relaxed__backslashes_and_equals_signs(void **state) {
     expect_failure(*state, options, "\\\n", "1:1: expected a name (got '\\')");
 }
 
+static void relaxed__enumerators_in_quotes(void **state) {
+    Tare__ConverterOptions *read = read_as(*state, options, "bfloat16_optimization: \"DISABLED\"", TARE_TEXT_RELAXED);
+    ProtobufCMessage *message;
+    assert_int_equal(read->bfloat16_optimization, TARE__CONVERTER_OPTIONS__STATE__DISABLED);
+    assert_int_equal(tare_text_format_read(&message, options, *state, "bfloat16_optimization: 'OFF'", 28,
+                                           TARE_TEXT_RELAXED, NULL),
+                     TARE_INVALID_ARGUMENT);
+    assert_string_equal(tare_error_text(), "1:24: State has no value 'OFF'; expected DEFAULT, ENABLED, DISABLED");
+    expect_failure(*state, options, "bfloat16_optimization: 'DISABLED'",
+                   "1:24: field 'bfloat16_optimization' of ConverterOptions takes a value of State (got a string)");
+}
+
 static Tensorflow__Quantization__QuantizationOptions *quantization(struct tare_arena *arena, const char *text) {
     return read_as(arena, &tensorflow__quantization__quantization_options__descriptor, text, TARE_TEXT_RELAXED);
 }
@@ -521,6 +533,7 @@ int main(void) {
         TEST(enums__closed_ones_take_only_their_values),
         TEST(any__is_expanded_when_the_message_is_known),
         TEST(relaxed__backslashes_and_equals_signs),
+        TEST(relaxed__enumerators_in_quotes),
         TEST(quantization_options__the_documented_example),
         TEST(quantization_options__methods_of_every_layout),
         TEST(quantization_options__freeze_all_variables_as_bool_or_message),
