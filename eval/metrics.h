@@ -44,7 +44,7 @@ struct tare_metrics {
                                      strings instead of numbers: they agree with nothing, and are noise */
     struct tare_auc auc;          /* rows labelled 0 or 1 of an output with one or two elements per row */
     struct tare_spread expected;  /* the expected values */
-    struct tare_example_errors { /* per row: means of |value - expected| and of its square; NaN: no finite element */
+    struct tare_example_errors {  /* per row: means of |value - expected| and of its square; NaN: no finite element */
         struct tare_series absolute, squared;
     } errors;
     bool floating; /* the output has a floating-point or complex dtype */

@@ -1,6 +1,6 @@
-/* jansson trees as text. jansson prints and reads reals with the decimal point of the thread's locale, for which it asks
- * localeconv(); these functions set the locale "C" for its calls. localeconv() has one result for all threads: a host that
- * asks for it, in another locale, while JSON is read is the one case that this does not cover. */
+/* jansson trees as text. jansson prints and reads reals with the decimal point of the thread's locale, for which it
+ * asks localeconv(); these functions set the locale "C" for its calls. localeconv() has one result for all threads: a
+ * host that asks for it, in another locale, while JSON is read is the one case that this does not cover. */
 #ifndef TARE_EVAL_REPORT_JSON_TEXT_H
 #define TARE_EVAL_REPORT_JSON_TEXT_H
 

@@ -233,7 +233,9 @@ static void comparison__has_points_with_a_decimal_comma(void **state) {
 }
 
 static const char *write_report(const char *name, const char *methods) {
-    const tare_comparison_task task = { .struct_size = sizeof task, .paths = &records, .n_paths = 1, .options = methods };
+    const tare_comparison_task task = {
+        .struct_size = sizeof task, .paths = &records, .n_paths = 1, .options = methods
+    };
     tare_model *model = open_glyphs();
     tare_comparison *comparison;
     char *text;

@@ -194,9 +194,9 @@ static void relaxed__enumerators_in_quotes(void **state) {
     Tare__ConverterOptions *read = read_as(*state, options, "bfloat16_optimization: \"DISABLED\"", TARE_TEXT_RELAXED);
     ProtobufCMessage *message;
     assert_int_equal(read->bfloat16_optimization, TARE__CONVERTER_OPTIONS__STATE__DISABLED);
-    assert_int_equal(tare_text_format_read(&message, options, *state, "bfloat16_optimization: 'OFF'", 28,
-                                           TARE_TEXT_RELAXED, NULL),
-                     TARE_INVALID_ARGUMENT);
+    assert_int_equal(
+        tare_text_format_read(&message, options, *state, "bfloat16_optimization: 'OFF'", 28, TARE_TEXT_RELAXED, NULL),
+        TARE_INVALID_ARGUMENT);
     assert_string_equal(tare_error_text(), "1:24: State has no value 'OFF'; expected DEFAULT, ENABLED, DISABLED");
     expect_failure(*state, options, "bfloat16_optimization: 'DISABLED'",
                    "1:24: field 'bfloat16_optimization' of ConverterOptions takes a value of State (got a string)");
