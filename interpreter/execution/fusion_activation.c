@@ -51,7 +51,7 @@ static bool take_step(struct region *region, const struct tare_plan_uses *uses, 
     if (step->node->output_dtypes[0] != TARE_DT_FLOAT) return false;
     while (step->inputs[main] < 0 || value_of(region, step->inputs[main]) < 0)
         main++;
-    if (!tare_plan_stages_of(&stages, step, main) || stages.n_codes != 1 || !tare_pointwise_has(stages.codes[0]))
+    if (!tare_plan_array_stages_of(&stages, step, main) || stages.n_codes != 1 || !tare_pointwise_has(stages.codes[0]))
         return false;
     *out = (struct tare_pointwise_step){ .code = stages.codes[0], .x = value_of(region, step->inputs[main]), .y = -1 };
     if (stages.operand >= 0 && !take_operand(region, out, step, stages.operand)) return false;

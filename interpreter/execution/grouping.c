@@ -11,6 +11,7 @@
  * value is observed, the steps run one by one. */
 #include "interpreter/execution/stages.h"
 
+#include <math.h>
 #include <string.h>
 
 struct finder {
@@ -98,8 +99,8 @@ static bool binary_piece(struct tare_step_stages *piece, const struct tare_node 
         { "Mul", TARE_STAGE_INT_MUL, TARE_STAGE_MUL, TARE_STAGE_MUL },
         { "Div", NO_STAGE, TARE_STAGE_DIV, NO_STAGE },
         { "RealDiv", NO_STAGE, TARE_STAGE_DIV, NO_STAGE },
-        { "Maximum", TARE_STAGE_INT_MAXIMUM, TARE_STAGE_MAXIMUM, TARE_STAGE_MAXIMUM_OF },
-        { "Minimum", TARE_STAGE_INT_MINIMUM, TARE_STAGE_MINIMUM, TARE_STAGE_MINIMUM_OF },
+        { "Maximum", TARE_STAGE_INT_MAXIMUM, TARE_STAGE_MAXIMUM, TARE_STAGE_MAXIMUM },
+        { "Minimum", TARE_STAGE_INT_MINIMUM, TARE_STAGE_MINIMUM, TARE_STAGE_MINIMUM },
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         if (strcmp(node->op, ops[i].op) != 0) continue;
@@ -126,6 +127,21 @@ bool tare_plan_stages_of(struct tare_step_stages *piece, const struct tare_step 
     if (strcmp(node->op, "Identity") == 0) return true;
     if (step->n_inputs == 1) return unary_piece(piece, node, type);
     return step->n_inputs == 2 && binary_piece(piece, node, type, main);
+}
+
+static bool is_limit(const struct tare_step *step, int input) {
+    const struct tare_tensor *constant = tare_edge_constant(step->node->inputs[input]);
+    if (input != 1 || !constant) return false;
+    for (int64_t i = 0; i < constant->elements; i++)
+        if (isnan(tare_tensor_get_f64(constant, i))) return false;
+    return true;
+}
+
+bool tare_plan_array_stages_of(struct tare_step_stages *piece, const struct tare_step *step, int main) {
+    if (!tare_plan_stages_of(piece, step, main)) return false;
+    const bool is_extreme =
+        piece->n_codes > 0 && (piece->codes[0] == TARE_STAGE_MAXIMUM || piece->codes[0] == TARE_STAGE_MINIMUM);
+    return !is_extreme || is_limit(step, piece->operand);
 }
 
 /* ---- chains ---- */
@@ -175,7 +191,7 @@ static int walk_back(const struct finder *f, int value, int chain[TARE_GROUP_MAX
            f->uses->used_by[f->plan->steps[step].first_output] != TARE_MANY_STEPS) {
         const struct tare_step *s = &f->plan->steps[step];
         const int main = main_input(s);
-        if (!tare_plan_stages_of(&piece, s, main) || s->inputs[main] < 0) break;
+        if (!tare_plan_array_stages_of(&piece, s, main) || s->inputs[main] < 0) break;
         chain[n++] = step;
         value = s->inputs[main];
         step = f->uses->made_by[value];
@@ -204,7 +220,7 @@ static int operand_of(const struct finder *f, struct tare_step_group *group, int
         const struct tare_step *step = &f->plan->steps[chain[i]];
         const int main = main_input(step);
         struct tare_step_stages piece;
-        fits = tare_plan_stages_of(&piece, step, main);
+        fits = tare_plan_array_stages_of(&piece, step, main);
         const int other = fits && piece.operand >= 0 ? add_operand(group, step->inputs[1 - main]) : 0;
         fits = fits && other >= 0 && append(group, branch, &piece, other, chain[i]);
     }
@@ -261,7 +277,7 @@ static int extend(const struct finder *f, struct tare_step_group *group, int slo
         if (!is_free(f, user)) return slot;
         const struct tare_step *step = &f->plan->steps[user];
         const int main = step->n_inputs > 0 && step->inputs[0] == slot ? 0 : 1;
-        if (!tare_plan_stages_of(&piece, step, main)) return slot;
+        if (!tare_plan_array_stages_of(&piece, step, main)) return slot;
         const struct tare_step_group before = *group;
         const int operand = piece.operand < 0 ? 0 : operand_of(f, group, step->inputs[1 - main]);
         const bool fits =
@@ -388,7 +404,8 @@ static tare_status find_group(const struct finder *f, struct tare_arena *arena, 
     } else {
         const int main = main_input(step);
         struct tare_step_stages piece;
-        if (step->n_inputs == 0 || step->inputs[main] < 0 || !tare_plan_stages_of(&piece, step, main)) return TARE_OK;
+        if (step->n_inputs == 0 || step->inputs[main] < 0 || !tare_plan_array_stages_of(&piece, step, main))
+            return TARE_OK;
         const struct tare_edge source = step->node->inputs[main];
         group.expression.from = tare_plan_lane_of(source.node->output_dtypes[source.index]);
         if (!group.expression.from || tare_dtype_is_ref(source.node->output_dtypes[source.index])) return TARE_OK;

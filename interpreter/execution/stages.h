@@ -13,6 +13,8 @@ struct tare_step_stages {
 
 /* The stages of a step whose input `main` is the pipeline's value; false if the step does not fit a pipeline. */
 bool tare_plan_stages_of(struct tare_step_stages *piece, const struct tare_step *step, int main);
+/* The same for arrays: a Maximum or Minimum of floats fits if its second input is a constant without NaN. */
+bool tare_plan_array_stages_of(struct tare_step_stages *piece, const struct tare_step *step, int main);
 
 /* The steps that multiply the halves of a 16-bit activation and add the sums (grouping_halves.c). */
 enum { TARE_HALVES_STEPS = 11 };

@@ -110,13 +110,9 @@ static float float_stage(const struct tare_stage *stage, float x, float y) {
     case TARE_STAGE_DIV:
         return x / y;
     case TARE_STAGE_MAXIMUM:
-        return x < y ? y : x;
-    case TARE_STAGE_MAXIMUM_OF:
-        return y < x ? x : y;
+        return x < y || isnan(y) ? y : x;
     case TARE_STAGE_MINIMUM:
-        return y < x ? y : x;
-    case TARE_STAGE_MINIMUM_OF:
-        return x < y ? x : y;
+        return y < x || isnan(y) ? y : x;
     case TARE_STAGE_RELU:
         return x < 0 ? 0 : x;
     case TARE_STAGE_RELU6:

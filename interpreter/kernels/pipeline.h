@@ -41,11 +41,9 @@ enum tare_stage_code {
     TARE_STAGE_SUB,      /* x - y */
     TARE_STAGE_SUB_FROM, /* y - x */
     TARE_STAGE_MUL,
-    TARE_STAGE_DIV,        /* x / y */
-    TARE_STAGE_MAXIMUM,    /* x < y ? y : x */
-    TARE_STAGE_MAXIMUM_OF, /* y < x ? x : y */
-    TARE_STAGE_MINIMUM,    /* y < x ? y : x */
-    TARE_STAGE_MINIMUM_OF, /* x < y ? x : y */
+    TARE_STAGE_DIV,     /* x / y */
+    TARE_STAGE_MAXIMUM, /* x < y ? y : x, where y is not NaN; NaN only in tare_stage_run */
+    TARE_STAGE_MINIMUM, /* y < x ? y : x, likewise */
     TARE_STAGE_RELU,
     TARE_STAGE_RELU6,
     TARE_STAGE_ROUND, /* half to even */

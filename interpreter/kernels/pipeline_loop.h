@@ -153,12 +153,8 @@ TARE_ALWAYS_INLINE TARGET void run_stage(float *to, const float *from, const str
         EACH(div_vec(x, Y));
     case TARE_STAGE_MAXIMUM: /* max_vec and min_vec return the second operand if the values are equal or one is NaN */
         EACH(max_vec(Y, x));
-    case TARE_STAGE_MAXIMUM_OF:
-        EACH(max_vec(x, Y));
     case TARE_STAGE_MINIMUM:
         EACH(min_vec(Y, x));
-    case TARE_STAGE_MINIMUM_OF:
-        EACH(min_vec(x, Y));
     case TARE_STAGE_RELU:
         EACH(max_vec(set_vec(0), x));
     case TARE_STAGE_RELU6:

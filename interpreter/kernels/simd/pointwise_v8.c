@@ -29,12 +29,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_V8 void run(tare_v8 *to, const struct tare_pointw
         EACH(tare_v8_div(x[j], Y));
     case TARE_STAGE_MAXIMUM:
         EACH(tare_v8_max(Y, x[j]));
-    case TARE_STAGE_MAXIMUM_OF:
-        EACH(tare_v8_max(x[j], Y));
     case TARE_STAGE_MINIMUM:
         EACH(tare_v8_min(Y, x[j]));
-    case TARE_STAGE_MINIMUM_OF:
-        EACH(tare_v8_min(x[j], Y));
     case TARE_STAGE_RELU:
         EACH(tare_v8_max(tare_v8_set(0), x[j]));
     case TARE_STAGE_RELU6:

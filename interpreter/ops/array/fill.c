@@ -95,24 +95,15 @@ static tare_status infer_range(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Adds delta repeatedly in the dtype, as TensorFlow does: the accumulated rounding is part of the result. */
+/* Reals are start + i * delta, each operation rounded to the dtype, as in TensorFlow. */
 static tare_status run_range(struct tare_kernel *kernel) {
     struct tare_tensor *out = &kernel->outputs[0];
     const struct tare_tensor *start = &kernel->inputs[0], *delta = &kernel->inputs[2];
     TARE_TRY(tare_operand_output(kernel, 0));
-    if (out->dtype == TARE_DT_DOUBLE) {
-        double at = tare_tensor_get_f64(start, 0), by = tare_tensor_get_f64(delta, 0);
-        for (int64_t i = 0; i < out->elements; i++, at += by)
-            TARE_DATA(double, out)[i] = at;
-    } else if (out->dtype == TARE_DT_FLOAT) {
-        float at = *TARE_CONST_DATA(float, start), by = *TARE_CONST_DATA(float, delta);
-        for (int64_t i = 0; i < out->elements; i++, at += by)
-            TARE_DATA(float, out)[i] = at;
-    } else if (tare_dtype_is_floating(out->dtype)) {
-        float by = (float)tare_tensor_get_f64(delta, 0);
-        if (out->elements) tare_tensor_set_f64(out, 0, tare_tensor_get_f64(start, 0));
-        for (int64_t i = 1; i < out->elements; i++)
-            tare_tensor_set_f64(out, i, (float)tare_tensor_get_f64(out, i - 1) + by);
+    if (tare_dtype_is_floating(out->dtype)) {
+        const double from = tare_tensor_get_f64(start, 0), by = tare_tensor_get_f64(delta, 0);
+        for (int64_t i = 0; i < out->elements; i++)
+            tare_tensor_set_f64(out, i, tare_floats_step(out->dtype, from, by, i));
     } else {
         uint64_t at = (uint64_t)tare_tensor_get_i64(start, 0), by = (uint64_t)tare_tensor_get_i64(delta, 0);
         for (int64_t i = 0; i < out->elements; i++, at += by) {

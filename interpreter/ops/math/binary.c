@@ -132,15 +132,15 @@ static const struct binary floor_mod_op = {
     .check = check_divisor,
 };
 
-/* ---- Maximum, Minimum: maximum-keeps-first (docs/numerics.md): x unless y compares beyond it ---- */
+/* ---- Maximum, Minimum: maximum-keeps-nan (docs/numerics.md): x unless y compares beyond it or is NaN ---- */
 
-TARE_LOOP2_FLOATS(maximum, x < y ? y : x)
+TARE_LOOP2_FLOATS(maximum, x < y || isnan(y) ? y : x)
 TARE_LOOP2_SIGNED(maximum, x < y ? y : x)
 TARE_LOOP2_BITS(maximum, x < y ? y : x)
 static const struct binary maximum_op = {
     .loops = { TARE_BY_FLOATS(maximum), TARE_BY_SIGNED(maximum), TARE_BY_UNSIGNED(maximum) },
 };
-TARE_LOOP2_FLOATS(minimum, y < x ? y : x)
+TARE_LOOP2_FLOATS(minimum, y < x || isnan(y) ? y : x)
 TARE_LOOP2_SIGNED(minimum, y < x ? y : x)
 TARE_LOOP2_BITS(minimum, y < x ? y : x)
 static const struct binary minimum_op = {

@@ -233,11 +233,7 @@ static tare_status run_l2_loss(struct tare_kernel *kernel) {
         const double x = tare_tensor_get_f64(input, i);
         sum += x * x;
     }
-    const float rounded = (float)(sum / 2);
-    if (input->dtype == TARE_DT_DOUBLE)
-        TARE_DATA(double, &kernel->outputs[0])[0] = sum / 2;
-    else
-        tare_floats_to(kernel->outputs[0].data, input->dtype, &rounded, 1);
+    tare_tensor_set_f64(&kernel->outputs[0], 0, sum / 2);
     return TARE_OK;
 }
 

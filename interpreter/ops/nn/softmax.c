@@ -1,4 +1,5 @@
 /* Softmax and LogSoftmax along the last axis: exp(x - max), sums in double (docs/numerics.md: softmax-max-shift). */
+#include "base/tensor/number.h"
 #include "interpreter/kernels/elementary_double.h"
 #include "interpreter/kernels/elementary.h"
 #include "interpreter/ops/families.h"
@@ -63,29 +64,34 @@ static void exp_plain(float *to, const float *from, int64_t count) {
 
 typedef void (*exp_fn)(float *to, const float *from, int64_t count);
 
+/* y * scale + offset; `is_narrow`: so that half and bfloat16, to which y is rounded next, are rounded once. */
+static void scale_row(float *y, int64_t n, double scale, double offset, bool is_narrow) {
+    for (int64_t i = 0; i < n && is_narrow; i++)
+        y[i] = tare_float_to_odd((double)y[i] * scale + offset);
+    for (int64_t i = 0; i < n && !is_narrow; i++)
+        y[i] = (float)((double)y[i] * scale + offset);
+}
+
 /* Several rows, since those of a few classes are shorter than the vectors of the function. */
-static void softmax_rows(float *y, const float *x, int64_t rows, int64_t n, exp_fn function) {
+static void softmax_rows(float *y, const float *x, int64_t rows, int64_t n, exp_fn function, bool is_narrow) {
     for (int64_t at = 0; at < rows * n; at += n) {
         const float shift = greatest_float(x + at, n);
         for (int64_t i = 0; i < n; i++)
             y[at + i] = x[at + i] - shift;
     }
     function(y, y, rows * n);
-    for (int64_t at = 0; at < rows * n; at += n) {
-        const double scale = 1 / sum_floats(y + at, n);
-        for (int64_t i = 0; i < n; i++)
-            y[at + i] = (float)((double)y[at + i] * scale);
-    }
+    for (int64_t at = 0; at < rows * n; at += n)
+        scale_row(y + at, n, 1 / sum_floats(y + at, n), 0, is_narrow);
 }
 
-static void log_softmax_row(float *y, const float *x, int64_t n, exp_fn function, float *scratch) {
+static void log_softmax_row(float *y, const float *x, int64_t n, exp_fn function, float *scratch, bool is_narrow) {
     const float shift = greatest_float(x, n);
     for (int64_t i = 0; i < n; i++)
         scratch[i] = x[i] - shift;
     function(scratch, scratch, n);
-    const double logarithm = tare_log(sum_floats(scratch, n));
     for (int64_t i = 0; i < n; i++)
-        y[i] = (float)((double)(x[i] - shift) - logarithm);
+        y[i] = x[i] - shift;
+    scale_row(y, n, 1, -tare_log(sum_floats(scratch, n)), is_narrow);
 }
 
 static void softmax_row_of_doubles(double *y, const double *x, int64_t n, bool logarithm) {
@@ -119,6 +125,7 @@ static tare_status run_any(struct tare_kernel *kernel, exp_fn function) {
     if (input->elements == 0) return TARE_OK;
     const int64_t n = input->shape.dims[input->shape.rank - 1];
     if (input->dtype == TARE_DT_DOUBLE) return run_doubles(kernel, n, logarithm);
+    const bool is_narrow = input->dtype != TARE_DT_FLOAT;
     const float *x = tare_floats_in(kernel, input);
     float *y = tare_floats_out(kernel, 0), *scratch = TARE_NEW_ARRAY(kernel->scratch, float, (size_t)n);
     if (!x || !y || !scratch) return TARE_NO_MEMORY;
@@ -126,9 +133,10 @@ static tare_status run_any(struct tare_kernel *kernel, exp_fn function) {
     const int64_t rows = n < BLOCK && !logarithm ? BLOCK / n : 1;
     for (int64_t i = 0; i < input->elements; i += rows * n) {
         if (logarithm)
-            log_softmax_row(y + i, x + i, n, function, scratch);
+            log_softmax_row(y + i, x + i, n, function, scratch, is_narrow);
         else
-            softmax_rows(y + i, x + i, input->elements - i < rows * n ? (input->elements - i) / n : rows, n, function);
+            softmax_rows(y + i, x + i, input->elements - i < rows * n ? (input->elements - i) / n : rows, n, function,
+                         is_narrow);
     }
     tare_floats_round(kernel, 0, y);
     return TARE_OK;

@@ -35,65 +35,27 @@ static tare_status infer_segment(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Adds row `from` of data to `n` sums. Small floats accumulate in float, integers modulo 2^64. */
-static void add_row(void *sums, const struct tare_tensor *data, int64_t from, int64_t n) {
-    switch (data->dtype) {
-    case TARE_DT_FLOAT:
-        for (int64_t i = 0; i < n; i++)
-            ((float *)sums)[i] += TARE_CONST_DATA(float, data)[from + i];
-        break;
-    case TARE_DT_DOUBLE:
-        for (int64_t i = 0; i < n; i++)
-            ((double *)sums)[i] += TARE_CONST_DATA(double, data)[from + i];
-        break;
-    case TARE_DT_HALF:
-    case TARE_DT_BFLOAT16:
-        for (int64_t i = 0; i < n; i++)
-            ((float *)sums)[i] += (float)tare_tensor_get_f64(data, from + i);
-        break;
-    default:
-        for (int64_t i = 0; i < n; i++)
-            ((uint64_t *)sums)[i] += (uint64_t)tare_tensor_get_i64(data, from + i);
-        break;
-    }
+/* A sum of reals, or of integers modulo 2^64. */
+union sum {
+    double real;
+    uint64_t whole;
+};
+
+/* Adds row `from` of data to `n` sums. */
+static void add_row(union sum *sums, const struct tare_tensor *data, int64_t from, int64_t n) {
+    const bool is_real = tare_dtype_is_floating(data->dtype);
+    for (int64_t i = 0; i < n && is_real; i++)
+        sums[i].real += tare_tensor_get_f64(data, from + i);
+    for (int64_t i = 0; i < n && !is_real; i++)
+        sums[i].whole += (uint64_t)tare_tensor_get_i64(data, from + i);
 }
 
-static void store_row(struct tare_tensor *out, int64_t to, const void *sums, int64_t n, double divisor) {
-    for (int64_t i = 0; i < n; i++) {
-        float real = ((const float *)sums)[out->dtype == TARE_DT_DOUBLE ? 0 : i] / (float)divisor;
-        uint64_t whole = 0;
-        if (out->dtype != TARE_DT_FLOAT && out->dtype != TARE_DT_HALF && out->dtype != TARE_DT_BFLOAT16)
-            memcpy(&whole, (const char *)sums + (size_t)i * 8, 8);
-        switch (out->dtype) {
-        case TARE_DT_FLOAT:
-            TARE_DATA(float, out)[to + i] = real;
-            break;
-        case TARE_DT_DOUBLE:
-            TARE_DATA(double, out)[to + i] = ((const double *)sums)[i] / divisor;
-            break;
-        case TARE_DT_HALF:
-            TARE_DATA(uint16_t, out)[to + i] = tare_half_from_float(real);
-            break;
-        case TARE_DT_BFLOAT16:
-            TARE_DATA(uint16_t, out)[to + i] = tare_bfloat16_from_float(real);
-            break;
-        default:
-            switch (tare_dtype_size(out->dtype)) {
-            case 1:
-                TARE_DATA(uint8_t, out)[to + i] = (uint8_t)whole;
-                break;
-            case 2:
-                TARE_DATA(uint16_t, out)[to + i] = (uint16_t)whole;
-                break;
-            case 4:
-                TARE_DATA(uint32_t, out)[to + i] = (uint32_t)whole;
-                break;
-            default:
-                TARE_DATA(uint64_t, out)[to + i] = whole;
-                break;
-            }
-        }
-    }
+static void store_row(struct tare_tensor *out, int64_t to, const union sum *sums, int64_t n, double divisor) {
+    const bool is_real = tare_dtype_is_floating(out->dtype);
+    for (int64_t i = 0; i < n && is_real; i++)
+        tare_tensor_set_f64(out, to + i, sums[i].real / divisor);
+    for (int64_t i = 0; i < n && !is_real; i++)
+        tare_tensor_set_i64(out, to + i, (int64_t)sums[i].whole);
 }
 
 /* Adds the rows of a segment in index order. A segment without rows is zero. */
@@ -103,12 +65,13 @@ static tare_status run_segment(struct tare_kernel *kernel) {
     bool root = strncmp(kernel->node->op, "SparseSegmentSqrtN", 18) == 0;
     struct tare_tensor *out = &kernel->outputs[0];
     int64_t inner, limit = data->shape.dims[0], last = 0;
-    void *sums;
+    union sum *sums;
     TARE_TRY(tare_operand_output(kernel, 0));
-    inner = tare_move_product(&data->shape, 1, data->shape.rank);
-    sums = TARE_NEW_ARRAY(kernel->scratch, uint64_t, (size_t)inner + 1);
-    if (!sums) return TARE_NO_MEMORY;
     tare_move_zero(out, 0, out->elements);
+    if (ids->elements == 0) return TARE_OK;
+    inner = tare_move_product(&data->shape, 1, data->shape.rank);
+    sums = TARE_NEW_ARRAY(kernel->scratch, union sum, (size_t)inner + 1);
+    if (!sums) return TARE_NO_MEMORY;
     for (int64_t i = 0, end; i < ids->elements; i = end) {
         int64_t id = tare_index_at(ids, i);
         if (id < last || (kernel->n_inputs == 3 && id >= out->shape.dims[0]))
@@ -117,7 +80,7 @@ static tare_status run_segment(struct tare_kernel *kernel) {
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "segment ids must be < num_segments: %lld is not in [0, %lld)",
                              (long long)id, (long long)out->shape.dims[0]);
         last = id;
-        memset(sums, 0, (size_t)inner * sizeof(uint64_t));
+        memset(sums, 0, (size_t)inner * sizeof *sums);
         for (end = i; end < ids->elements && tare_index_at(ids, end) == id; end++) {
             int64_t row = tare_index_at(indices, end);
             if (row < 0 || row >= limit)

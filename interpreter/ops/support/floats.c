@@ -149,7 +149,19 @@ void tare_floats_round(struct tare_kernel *kernel, size_t i, const float *values
     if (output->dtype != TARE_DT_FLOAT && output->elements > 0) (void)convert(kernel, &c); /* a part cannot fail */
 }
 
+static float narrowed(int dtype, float x) {
+    if (dtype == TARE_DT_HALF) return tare_float_from_half(tare_half_from_float(x));
+    return dtype == TARE_DT_BFLOAT16 ? tare_float_from_bfloat16(tare_bfloat16_from_float(x)) : x;
+}
+
 double tare_floats_range(int dtype, double start, double limit, double delta) {
     if (dtype == TARE_DT_DOUBLE) return ceil(fabs((limit - start) / delta));
-    return (double)ceilf(fabsf(((float)limit - (float)start) / (float)delta));
+    const float span = narrowed(dtype, (float)limit - (float)start);
+    return (double)ceilf(fabsf(narrowed(dtype, span / (float)delta)));
+}
+
+double tare_floats_step(int dtype, double start, double delta, int64_t i) {
+    if (dtype == TARE_DT_DOUBLE) return start + (double)i * delta;
+    const float distance = narrowed(dtype, narrowed(dtype, (float)i) * (float)delta);
+    return (double)narrowed(dtype, (float)start + distance);
 }

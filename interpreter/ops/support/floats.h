@@ -20,8 +20,10 @@ void tare_floats_round(struct tare_kernel *kernel, size_t i, const float *values
  */
 void tare_floats_from(float *to, int dtype, const void *from, int64_t count);
 void tare_floats_to(void *to, int dtype, const float *from, int64_t count);
-/* The number of elements of start, start + delta, … before limit, in double for double and in float otherwise (RangeOp
+/* The number of elements of start, start + delta, … before limit, each operation rounded to the dtype (RangeOp
  * in TensorFlow's sequence_ops.cc). The caller checks the signs, and that the number fits. */
 double tare_floats_range(int dtype, double start, double limit, double delta);
+/* Element i of such a range. */
+double tare_floats_step(int dtype, double start, double delta, int64_t i);
 
 #endif

@@ -79,6 +79,12 @@ static bool is_integer_stage(enum tare_stage_code code) {
     return code <= TARE_STAGE_TO_FLOAT;
 }
 
+/* What limits is not NaN. */
+static void clear_nan(float *limits) {
+    for (int64_t i = 0; i < COUNT; i++)
+        if (isnan(limits[i])) limits[i] = 1;
+}
+
 static void pipeline__stages_have_the_same_bits_at_every_level(void **unused) {
     (void)unused;
     _Alignas(64) char operand[COUNT * 4];
@@ -91,6 +97,7 @@ static void pipeline__stages_have_the_same_bits_at_every_level(void **unused) {
             if (code == TARE_STAGE_TO_FLOAT) pipeline.to = TARE_LANE_FLOAT;
             if (code == TARE_STAGE_TO_INT || code >= TARE_STAGE_QUANTIZE_TO_INT) pipeline.to = TARE_LANE_INT32;
             fill(operand, pipeline.from, COUNT);
+            if (code == TARE_STAGE_MAXIMUM || code == TARE_STAGE_MINIMUM) clear_nan((float *)(void *)operand);
             pipeline.stages[0] = (struct tare_stage){ .code = (enum tare_stage_code)code,
                                                       .is_one = is_one,
                                                       .operand = operand,
