@@ -161,9 +161,20 @@ static struct tare_edge iota(struct tare_lowering *l, struct tare_edge shape, si
     return rank == 1 ? x : tare_lower_binary(l, "BroadcastTo", x, shape);
 }
 
+static bool is_empty(const struct tare_shlo_type *type) {
+    for (size_t d = 0; d < type->rank; d++)
+        if (type->dims[d] == 0) return true;
+    return false;
+}
+
 static void lower_iota(struct tare_lowering *l, const void *arg) {
     const struct tare_shlo_type *type = tare_lower_out_type(l, 0);
     (void)arg;
+    if (l->op->n_operands == 0 && is_empty(type)) { /* whose dimension may be too long for a list of numbers */
+        const struct tare_edge zero = tare_lower_scalar(l, tare_lower_out_dtype(l, 0), 0);
+        tare_lower_set(l, tare_lower_binary(l, "BroadcastTo", zero, tare_lower_dims(l, type)));
+        return;
+    }
     tare_lower_set(
         l, iota(l, l->op->n_operands ? as_longs(l, tare_lower_in(l, 0)) : tare_lower_dims(l, type), type->rank));
 }

@@ -194,10 +194,11 @@ static tare_status run_sort(struct tare_kernel *kernel) {
     TARE_TRY(tare_combiner_open(&less, kernel, "comparator", n, 1));
     for (size_t k = 0; k < n; k++)
         TARE_TRY(tare_kernel_output(kernel, k, kernel->inputs[k].dtype, shape));
+    if (kernel->outputs[0].elements == 0) return TARE_OK;
     const int64_t length = shape->dims[axis], inner = tare_move_product(shape, (int)axis + 1, shape->rank);
     int64_t *order = TARE_NEW_ARRAY(kernel->scratch, int64_t, 2 * (size_t)length + 1);
     if (!order) return TARE_NO_MEMORY;
-    for (int64_t line = 0; length > 0 && line < kernel->outputs[0].elements / length; line++) {
+    for (int64_t line = 0; line < kernel->outputs[0].elements / length; line++) {
         const int64_t first = line / inner * inner * length + line % inner;
         for (int64_t i = 0; i < length; i++)
             order[i] = first + i * inner;
