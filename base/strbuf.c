@@ -147,9 +147,16 @@ void tare_strbuf_shell_word(struct tare_strbuf *buf, const char *word) {
         tare_strbuf_puts(buf, word);
         return;
     }
-    tare_strbuf_putc(buf, '\'');
+    bool has_control = false;
+    for (const char *at = word; *at; at++)
+        has_control |= (unsigned char)*at < ' ' || *at == 0x7f;
+    tare_strbuf_puts(buf, has_control ? "$'" : "'");
     for (; *word; word++) {
-        if (*word == '\'')
+        if (has_control && ((unsigned char)*word < ' ' || *word == 0x7f))
+            tare_strbuf_printf(buf, "\\%03o", (unsigned)*word);
+        else if (has_control && (*word == '\'' || *word == '\\'))
+            tare_strbuf_printf(buf, "\\%c", *word);
+        else if (*word == '\'')
             tare_strbuf_puts(buf, "'\\''");
         else
             tare_strbuf_putc(buf, *word);

@@ -27,7 +27,8 @@ void tare_strbuf_printf(struct tare_strbuf *buf, const char *format, ...) __attr
 /* Appends bytes C-escaped as protobuf's text format does: \n \r \t \" \' \\ and octal \ooo for the rest outside
  * 0x20..0x7e. */
 void tare_strbuf_escape(struct tare_strbuf *buf, const void *data, size_t size);
-/* Appends a word of a shell command, in single quotes if it contains anything but plain characters. */
+/* Appends a word of a shell command, in single quotes if it contains anything but plain characters, in
+ * $'…' if one of them is a control character, since commands are printed on one line. */
 void tare_strbuf_shell_word(struct tare_strbuf *buf, const char *word);
 /* Appends `text` as one line with control characters escaped (base/visible.h). */
 void tare_strbuf_put_visible(struct tare_strbuf *buf, const char *text);

@@ -104,8 +104,10 @@ static void put_last(struct tare_strbuf *out, const char *path) {
     if (size <= 2 && strspn(last, ".") >= size && realpath(path, room)) last = tare_path_last(&size, room);
     if (size == 0 || *last == '/')
         tare_strbuf_puts(out, "model");
-    else
+    else {
+        if (*last == '-') tare_strbuf_puts(out, "./"); /* not an option */
         tare_strbuf_append(out, last, size);
+    }
 }
 
 static bool is_taken(const char *stem, size_t number, const char *const *suffixes, struct tare_strbuf *name) {

@@ -266,11 +266,11 @@ tare_status tare_quant_recipe_extend(struct tare_quant_plan *plan, struct tare_a
 
 /* ---- writing ---- */
 
-/* A regular expression that matches only this name. */
+/* A regular expression in quotes that matches only this name. */
 static void put_literal(struct tare_strbuf *out, const char *text) {
     for (; *text; text++) {
-        if (strchr("\\^$.|?*+()[]{}", *text)) tare_strbuf_putc(out, '\\');
-        tare_strbuf_putc(out, *text);
+        if (strchr("\n\"\\^$.|?*+()[]{}", *text)) tare_strbuf_putc(out, '\\');
+        tare_strbuf_putc(out, *text == '\n' ? 'n' : *text);
     }
 }
 

@@ -63,8 +63,25 @@ static void empty_text__is_not_written(void **state) {
     assert_int_equal(pieces(out, sizeof out, &text), 0);
 }
 
+static void expect_word(const char *expected, const char *word) {
+    struct tare_strbuf text = { 0 };
+    tare_strbuf_shell_word(&text, word);
+    assert_string_equal(tare_strbuf_text(&text), expected);
+    tare_strbuf_free(&text);
+}
+
+static void shell_word__is_one_word_on_one_line(void **state) {
+    (void)state;
+    expect_word("a/b.c=1", "a/b.c=1");
+    expect_word("''", "");
+    expect_word("'a b'", "a b");
+    expect_word("'it'\\''s \\'", "it's \\");
+    expect_word("$'a\\012b \\'c\\\\ \xc3\xa9'", "a\nb 'c\\ \xc3\xa9");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shell_word__is_one_word_on_one_line),
         cmocka_unit_test(line__is_written_at_once),
         cmocka_unit_test(long_text__is_written_in_large_pieces),
         cmocka_unit_test(empty_text__is_not_written),

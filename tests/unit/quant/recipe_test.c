@@ -144,15 +144,20 @@ static void passes__hold_for_the_whole_model(void **state) {
 }
 
 static void a_layer__is_written_so_that_it_alone_matches(void **state) {
-    struct tare_strbuf text = { 0 };
-    bool by_rule, used[1] = { false };
+    static const char *const names[][2] = { { "a.b/c+(1)", "aXb/c+(1)" },
+                                            { "say \"a b\" # \\\"c", "say a b # \\c" },
+                                            { "two\nlines", "twonlines" } };
     (void)state;
-    tare_quant_recipe_put_layer(&text, "a.b/c+(1)", "head");
-    tare_strbuf_puts(&text, " -> float");
-    assert_null(apply(tare_strbuf_text(&text), "MatMul", "a.b/c+(1)", &by_rule, used).method);
-    assert_true(by_rule && used[0]);
-    assert_non_null(apply(tare_strbuf_text(&text), "MatMul", "aXb/c+(1)", &by_rule, used).method);
-    tare_strbuf_free(&text);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct tare_strbuf text = { 0 };
+        bool by_rule, used[1] = { false };
+        tare_quant_recipe_put_layer(&text, names[i][0], "head");
+        tare_strbuf_puts(&text, " -> float");
+        assert_null(apply(tare_strbuf_text(&text), "MatMul", names[i][0], &by_rule, used).method);
+        assert_true(by_rule && used[0]);
+        assert_non_null(apply(tare_strbuf_text(&text), "MatMul", names[i][1], &by_rule, used).method);
+        tare_strbuf_free(&text);
+    }
 }
 
 int main(void) {
