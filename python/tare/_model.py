@@ -126,17 +126,30 @@ def _remedy(model: Any) -> str:
 
 
 class _Turn:
-    """A lock of long calls. One that a generator or another callback of a long call starts is refused."""
+    """A lock of long calls. One that a callback of a long call starts is refused if it would wait for that call, directly or
+    through long calls of other threads whose callbacks wait in turn."""
+
+    _waiting: "Dict[int, _Turn]" = {}  # by thread
+    _table = threading.Lock()
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._owner: Optional[int] = None
 
     def __enter__(self) -> None:
-        if self._owner == threading.get_ident():
-            raise RuntimeError("a callback may not call the library with the model that calls it")
-        self._lock.acquire()
-        self._owner = threading.get_ident()
+        thread = threading.get_ident()
+        with self._table:
+            turn: Optional[_Turn] = self
+            while turn and turn._owner is not None:
+                if turn._owner == thread:
+                    raise RuntimeError("a callback may not call the library with a model whose call waits for it")
+                turn = self._waiting.get(turn._owner)
+            self._waiting[thread] = self
+        try:
+            self._lock.acquire()
+            self._owner = thread
+        finally:
+            del self._waiting[thread]
 
     def __exit__(self, *_: Any) -> None:
         self._owner = None

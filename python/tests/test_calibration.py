@@ -454,6 +454,30 @@ class Contents(Case):
                 tare.calibrate(self.model, records())
         self.assertEqual(tare.calibrate(self.model, samples()[:3]).records, 3)
 
+    def test_generators_of_two_threads_may_not_wait_for_each_other(self):
+        models = [tare.load(GLYPHS / "saved_model") for _ in range(2)]
+        both, refused = threading.Barrier(2), []
+
+        def records(other):
+            yield samples()[0]
+            both.wait(60)
+            tare.calibrate(other, samples()[:1])
+
+        def calibrate(one, other):
+            try:
+                tare.calibrate(one, records(other))
+            except RuntimeError as error:
+                refused.append(str(error))
+
+        threads = [threading.Thread(target=calibrate, args=pair, daemon=True) for pair in (models, models[::-1])]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        self.assertFalse(any(thread.is_alive() for thread in threads))
+        self.assertEqual(len(refused), 1)
+        self.assertIn("a callback may not call", refused[0])
+
     def test_generators_run_on_the_calling_thread(self):
         import threading
 
