@@ -38,7 +38,7 @@ static bool must_fail(size_t size) {
 }
 
 static void *out_of_memory(size_t size) {
-    tare_control_note_failed_allocation();
+    tare_control_note_failed_allocation(size);
     TARE_FAIL(TARE_NO_MEMORY, "out of memory (expected %zu bytes)", size);
     return NULL;
 }
@@ -64,7 +64,7 @@ size_t tare_alloc_in_use(void) {
 static bool is_allowed(size_t size, size_t freed) {
     size_t used = atomic_load_explicit(&in_use, memory_order_relaxed) - freed;
     if (!limit || (used <= limit && size <= limit - used)) return true;
-    tare_control_note_failed_allocation();
+    tare_control_note_failed_allocation(size);
     TARE_FAIL(TARE_NO_MEMORY, "%zu bytes more than the memory limit allows (expected at most %zu, got %zu in use)",
               size, limit, used);
     return false;

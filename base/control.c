@@ -1,6 +1,7 @@
 /* Control blocks. Each thread has a pointer to the block of its call; the block itself is shared by the call's threads.
  */
 #include "base/control.h"
+#include "base/alloc.h"
 #include "base/clock.h"
 
 #include <stdatomic.h>
@@ -99,6 +100,14 @@ bool tare_control_is_stopped(void) {
     return tare_control_check() != TARE_OK;
 }
 
+/* As the allocator says it, whose text is lost; 0: not known. */
+static tare_status allocation_failed(size_t bytes) {
+    if (!bytes) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    if (!tare_alloc_limit()) return TARE_FAIL(TARE_NO_MEMORY, "out of memory (expected %zu bytes)", bytes);
+    return TARE_FAIL(TARE_NO_MEMORY, "%zu bytes more than the memory limit allows (expected at most %zu)", bytes,
+                     tare_alloc_limit());
+}
+
 tare_status tare_control_verify(void) {
     const char *name;
     tare_file_compare_sizes();
@@ -107,7 +116,7 @@ tare_status tare_control_verify(void) {
     if (!call.control) return TARE_OK;
     if (atomic_load(&call.control->stopped)) return stopped();
     if (atomic_load(&call.control->failed_allocations) != call.failed_before)
-        return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+        return allocation_failed(atomic_load(&call.control->failed_size));
     return TARE_OK;
 }
 
@@ -124,9 +133,11 @@ bool tare_control_has_committed(void) {
     return call.control && atomic_load(&call.control->committed);
 }
 
-void tare_control_note_failed_allocation(void) {
+void tare_control_note_failed_allocation(size_t bytes) {
     failures++;
-    if (call.control) atomic_fetch_add(&call.control->failed_allocations, 1);
+    if (!call.control) return;
+    atomic_fetch_add(&call.control->failed_allocations, 1);
+    atomic_store(&call.control->failed_size, bytes);
 }
 
 int64_t tare_control_failures(void) {

@@ -33,6 +33,7 @@ struct tare_control {
     _Atomic int stopped;                /* tare_control_check has reported the cancellation */
     _Atomic int committed;              /* outputs moved to their places */
     _Atomic int64_t failed_allocations; /* not forgiven */
+    _Atomic size_t failed_size;         /* bytes of the last one */
 };
 
 /* What each thread of a call knows of it. */
@@ -86,8 +87,8 @@ void tare_control_resume(struct tare_control *block);
 void tare_control_note_commit(void);
 bool tare_control_has_committed(void);
 
-/* Called by the allocator when it fails. */
-void tare_control_note_failed_allocation(void);
+/* Called by the allocator when it fails. `bytes`: 0 if not known. */
+void tare_control_note_failed_allocation(size_t bytes);
 /* Failed allocations of this thread. The difference of two calls is what tare_control_forgive takes. */
 int64_t tare_control_failures(void);
 /* The failures of this thread since `mark` = tare_control_failures() had no effect on results. */

@@ -34,7 +34,7 @@ bool tare_file_must_fail(void) {
 tare_status tare_file_error(const char *what, const char *path) {
     int reason = errno;
     if (reason == ENOMEM) {
-        tare_control_note_failed_allocation(); /* one of libc's */
+        tare_control_note_failed_allocation(0); /* one of libc's */
         return TARE_FAIL(TARE_NO_MEMORY, "%s '%s': out of memory", what, path);
     }
     return TARE_FAIL(reason == ENOENT || reason == ENOTDIR ? TARE_NOT_FOUND : TARE_IO, "%s '%s': %s", what, path,

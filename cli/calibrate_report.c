@@ -138,7 +138,7 @@ tare_status tare_calibrate_print_json(const struct tare_calibrate_summary *summa
     if (warnings) json_object_set_new(root, "warnings", warnings);
     char *text = tare_json_dump(root, JSON_INDENT(2));
     json_decref(root);
-    if (status == TARE_OK && !text) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    if (status == TARE_OK && !text) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory for JSON");
     if (status == TARE_OK) puts(text);
     free(text);
     return status;

@@ -91,7 +91,7 @@ void tare_command_stop_with_parent(void) {
 /* Reports are built without a check of each step: a failed allocation is remembered, and the command fails. */
 static void *json_allocate(size_t size) {
     void *block = malloc(size);
-    if (!block) tare_control_note_failed_allocation();
+    if (!block) tare_control_note_failed_allocation(size);
     return block;
 }
 

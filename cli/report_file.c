@@ -25,6 +25,6 @@ tare_status tare_report_check_page(const char *path) {
 }
 
 tare_status tare_report_write(const char *path, const struct tare_strbuf *text) {
-    if (text->failed) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    TARE_TRY(tare_strbuf_status(text));
     return tare_file_write(path, tare_strbuf_text(text), text->size);
 }

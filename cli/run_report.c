@@ -206,7 +206,7 @@ tare_status tare_run_summary_print(const struct tare_run_summary *summary, const
     }
     text = tare_json_dump(root, JSON_INDENT(2));
     json_decref(root);
-    if (!text) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    if (!text) return TARE_FAIL(TARE_NO_MEMORY, "out of memory for JSON");
     puts(text);
     free(text);
     return TARE_OK;

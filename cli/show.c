@@ -90,7 +90,7 @@ static tare_status print(const struct tare_calibration_report *report, const str
     if (status == TARE_OK) status = write_report(report, options->report, page);
     if (status == TARE_OK && options->json) status = tare_calibration_report_json(&text, report);
     if (status == TARE_OK && !options->json) tare_calibration_report_text(&text, report, tare_log_colors_on(stdout));
-    if (status == TARE_OK && text.failed) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    if (status == TARE_OK) status = tare_strbuf_status(&text);
     if (status == TARE_OK) tare_strbuf_print(&text, stdout);
     tare_strbuf_free(&text);
     return status;

@@ -99,7 +99,7 @@ static void write_calibration(struct tare_wire_writer *out, const struct tare_ca
 static tare_status append_to_memory(void *arg, const void *data, size_t size) {
     struct tare_strbuf *bytes = arg;
     tare_strbuf_append(bytes, data, size);
-    return bytes->failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory") : TARE_OK;
+    return tare_strbuf_status(bytes);
 }
 
 tare_status tare_calibration_encode(struct tare_strbuf *out, const struct tare_calibration *calibration) {

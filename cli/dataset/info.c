@@ -243,7 +243,7 @@ static tare_status print_survey(const struct tare_survey *survey, bool json) {
         return status;
     }
     print_text(survey, &out);
-    if (out.failed) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    status = tare_strbuf_status(&out);
     tare_strbuf_print(&out, stdout);
     tare_strbuf_free(&out);
     return status;
@@ -274,8 +274,8 @@ static tare_status write_draft(const struct tare_survey *survey, const struct in
         tare_strbuf_free(&text);
         return status;
     }
-    status = text.failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory")
-                         : tare_file_write(path, tare_strbuf_text(&text), text.size);
+    status = tare_strbuf_status(&text);
+    if (status == TARE_OK) status = tare_file_write(path, tare_strbuf_text(&text), text.size);
     tare_strbuf_free(&text);
     return status;
 }

@@ -230,7 +230,7 @@ tare_status tare_calibration_report_json(struct tare_strbuf *out, const struct t
     put_lists(root, report);
     char *text = tare_json_dump(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(root);
-    if (!text) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    if (!text) return TARE_FAIL(TARE_NO_MEMORY, "out of memory for JSON");
     tare_strbuf_puts(out, text);
     tare_strbuf_putc(out, '\n');
     free(text);

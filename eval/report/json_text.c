@@ -29,7 +29,8 @@ tare_status tare_json_write(struct tare_strbuf *out, json_t *root) {
         tare_strbuf_putc(out, '\n');
     }
     free(text);
-    return text && !out->failed ? TARE_OK : TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    if (!text) return TARE_FAIL(TARE_NO_MEMORY, "out of memory for JSON");
+    return tare_strbuf_status(out);
 }
 
 json_t *tare_json_number(double value) {
