@@ -5,7 +5,6 @@
 
 struct tare_ranks {
     int rank, count; /* 0 of 1 outside of mpirun */
-    const char *run; /* identifies the run; "" outside of mpirun */
 };
 
 struct tare_ranks tare_ranks_of_environment(void);

@@ -294,6 +294,11 @@ static tare_status look_back(struct tare_batch_run *b) {
 
 /* ---- ranks ---- */
 
+static tare_status open_state(struct tare_batch_run *b) {
+    TARE_TRY(tare_file_make_folders(b->state, NULL));
+    return b->ranks.rank == 0 ? tare_output_lock(&b->lock, b->state) : TARE_OK;
+}
+
 /* Jobs that share a calibration are assigned to one rank; the others are distributed round-robin. */
 static void share_out(struct tare_batch_run *b) {
     size_t next = 0;
@@ -309,7 +314,7 @@ static void share_out(struct tare_batch_run *b) {
 static bool has_result(struct tare_batch_run *b, struct tare_task *task) {
     const bool has = tare_file_kind_of(task->result_path) == TARE_FILE_REGULAR &&
                      tare_job_result_load(&task->result, &b->arena, task->result_path) == TARE_OK &&
-                     strcmp(task->result.run, b->ranks.run) == 0;
+                     strcmp(task->result.run, b->presence.run) == 0;
     if (!has) tare_error_clear();
     return has;
 }
@@ -318,11 +323,10 @@ static bool has_result(struct tare_batch_run *b, struct tare_task *task) {
 static void give_up(struct tare_batch_run *b, struct tare_task *task, const char *reason) {
     task->result = tare_job_result_new(task->name);
     task->result.reason = reason;
-    task->result.run = b->ranks.run;
+    task->result.run = b->presence.run;
 }
 
-static tare_status wait_for_result(struct tare_batch_run *b, struct tare_task *task, struct tare_batch_peer *peer,
-                                   const char **lost) {
+static tare_status wait_for_result(struct tare_batch_run *b, struct tare_task *task, const char **lost) {
     const struct timespec nap = { .tv_nsec = 50000000 };
     while (!has_result(b, task)) {
         if (tare_interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted (continue with --resume)");
@@ -331,7 +335,7 @@ static tare_status wait_for_result(struct tare_batch_run *b, struct tare_task *t
             break;
         }
         /* What it wrote before it ended counts: the result is looked for once more. */
-        TARE_TRY(tare_batch_presence_look(lost, &b->arena, peer, b->state, &b->ranks, task->rank));
+        TARE_TRY(tare_batch_presence_look(lost, &b->arena, &b->presence, task->rank));
         if (!*lost) nanosleep(&nap, NULL);
     }
     return TARE_OK;
@@ -339,12 +343,11 @@ static tare_status wait_for_result(struct tare_batch_run *b, struct tare_task *t
 
 /* Rank 0 waits for the other ranks' result files of this run. */
 static tare_status gather(struct tare_batch_run *b) {
-    struct tare_batch_peer *peers = TARE_NEW_ARRAY(&b->arena, struct tare_batch_peer, (size_t)b->ranks.count);
     const char **lost = TARE_NEW_ARRAY(&b->arena, const char *, (size_t)b->ranks.count);
-    if (!peers || !lost) return TARE_NO_MEMORY;
+    if (!lost) return TARE_NO_MEMORY;
     for (size_t i = b->n_calibrations; i < b->n_tasks; i++) {
         struct tare_task *task = &b->tasks[i];
-        if (task->foreign && !task->skip) TARE_TRY(wait_for_result(b, task, &peers[task->rank], &lost[task->rank]));
+        if (task->foreign && !task->skip) TARE_TRY(wait_for_result(b, task, &lost[task->rank]));
     }
     return TARE_OK;
 }
@@ -369,12 +372,11 @@ static tare_status run_tasks(struct tare_batch_run *b) {
         .processes = o->processes ? o->processes : tare_cpu_count(),
         .memory = memory_budget(o),
         .retries = o->retries,
-        .setup = { .run = b->ranks.run, .overwrite = o->overwrite || o->resume },
+        .setup = { .run = b->presence.run, .overwrite = o->overwrite || o->resume },
         .presence = &b->presence,
     };
     tare_status status;
-    TARE_TRY(tare_file_make_folders(b->state, NULL));
-    if (b->ranks.rank == 0) TARE_TRY(tare_output_lock(&b->lock, b->state));
+    if (b->ranks.count == 1) TARE_TRY(open_state(b));
     schedule.progress = tare_progress_new(&progress);
     status = tare_batch_schedule_run(&schedule, &b->arena);
     tare_progress_free(schedule.progress);
@@ -400,9 +402,9 @@ static tare_status run_batch(struct tare_batch_run *b) {
     b->started = tare_clock_seconds();
     b->state = o->state ? o->state : tare_arena_printf(&b->arena, "%s.state", o->jobs);
     if (!b->state) return TARE_NO_MEMORY;
-    if (!o->dry_run && b->ranks.rank > 0) {
-        TARE_TRY(tare_file_make_folders(b->state, NULL));
-        tare_batch_presence_begin(&b->presence, b->state, &b->ranks);
+    if (!o->dry_run && b->ranks.count > 1) {
+        TARE_TRY(open_state(b));
+        TARE_TRY(tare_batch_presence_join(&b->presence, &b->arena, b->state, &b->ranks));
     }
     TARE_TRY(read_jobs(b));
     TARE_TRY(set_version(b));

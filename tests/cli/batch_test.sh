@@ -162,10 +162,14 @@ diff -r "$work/a/out" "$work/b/out" >/dev/null || fail "a damaged output is not 
 "$tare" batch "$work/a/jobs.textproto" --quiet >/dev/null 2>&1
 grep -q 'already exists' "$work/a/jobs.textproto.state/glyphs-static.json" || fail "an existing output was replaced"
 
-# a folder of models, two ranks, no job file
-for rank in 1 0; do
-    PMI_RANK=$rank PMI_SIZE=2 PMI_PORT=run1 "$tare" batch "$work/models" --methods weight_only --output-dir "$work/folder" \
-        --state "$work/folder.state" --quiet --json >"$work/rank$rank.json" 2>/dev/null &
+# a folder of models, two ranks, no job file; the launcher does not name the run
+rank() { # rank NUMBER NAME WORDS…
+    local number=$1 name=$2
+    shift 2
+    PMI_RANK=$number PMI_SIZE=2 timeout 100 "$tare" batch "$work/models" --output-dir "$work/$name" --state "$work/$name.state" --quiet "$@"
+}
+for number in 1 0; do
+    rank $number folder --methods weight_only --json >"$work/rank$number.json" 2>/dev/null &
 done
 wait
 [ -s "$work/rank1.json" ] && fail "rank 1 reports, too"
@@ -173,25 +177,45 @@ grep -q '"jobs_total": 3' "$work/rank0.json" || fail "rank 0 does not report all
 for model in glyphs other; do
     [ -f "$work/folder/$model-weight_only/saved_model.pb" ] || fail "$model was not made from the folder: $(cat "$work/rank0.json")"
 done
+absent "$work/folder.state/.rank-1"
+
+# Results of an earlier run in the same state do not count, whenever rank 1 starts.
+cp -r "$work/folder.state" "$work/later.state"
+PMI_RANK=0 PMI_SIZE=2 timeout 2 "$tare" batch "$work/models" --methods weight_only --output-dir "$work/later" --state "$work/later.state" \
+    --overwrite --quiet --json >"$work/later.json" 2>/dev/null
+grep -q '"jobs_total"' "$work/later.json" && fail "rank 0 reports without rank 1: $(cat "$work/later.json")"
+(sleep 1; rank 1 later --methods weight_only --overwrite --max-size 1000 2>/dev/null) &
+rank 0 later --methods weight_only --overwrite --max-size 1000 --json >"$work/later.json" 2>/dev/null
+wait
+[ "$(grep -c '"reason": ".*at most 1000' "$work/later.json")" = 2 ] || fail "not both models are rejected: $(cat "$work/later.json")"
 
 # A rank that ends with an error or gives no sign of life ends the run within seconds: its jobs fail, with its number.
-rank() { # rank NUMBER RUN WORDS…
-    local number=$1 run=$2
-    shift 2
-    PMI_RANK=$number PMI_SIZE=2 PMI_PORT=$run timeout 100 "$tare" batch "$work/models" --output-dir "$work/$run" --state "$work/$run.state" --quiet "$@"
-}
-rank 1 ended --methods nonsense 2>/dev/null && fail "rank 1 ended well"
+rank 1 ended --methods nonsense 2>/dev/null &
 rank 0 ended --methods weight_only --json >"$work/ended.json" 2>/dev/null && fail "a run whose rank 1 failed ended well"
+wait
 grep -q '"reason": "rank 1 ended: --methods: .*nonsense' "$work/ended.json" || fail "the error of rank 1 is not told: $(cat "$work/ended.json")"
-mkdir "$work/silent.state"
-printf 'silent\n7\n' >"$work/silent.state/.rank-1" # as a process that was killed leaves it
+rank 0 ended --methods nonsense 2>/dev/null & # leaves the end of rank 1
+rank 1 ended --methods nonsense 2>/dev/null
+wait
+(sleep 1; rank 1 ended --methods weight_only --overwrite 2>/dev/null) &
+rank 0 ended --methods weight_only --overwrite --json >"$work/ended.json" 2>/dev/null
+wait
+[ "$(grep -c '"outcome": "done"' "$work/ended.json")" = 2 ] || fail "the error of an earlier run counts: $(cat "$work/ended.json")"
+silent_rank() { # as a process that was killed leaves its file
+    local sign="$work/silent.state/.rank-1" run=
+    until [ -e "$sign" ]; do sleep 0.05; done
+    printf '\nanyone\n' >"$sign"
+    until [ -n "$run" ]; do read -r run <"$sign"; done
+    printf '%s\n7\n' "$run" >"$sign"
+}
+silent_rank &
 started=$SECONDS
 rank 0 silent --methods weight_only --json >"$work/silent.json" 2>/dev/null && fail "a run whose rank 1 was killed ended well"
+wait
 grep -q '"reason": "rank 1: no sign of life for 15 seconds' "$work/silent.json" || fail "the lost rank is not named: $(cat "$work/silent.json")"
 [ $((SECONDS - started)) -lt 60 ] || fail "the lost rank was waited for: $((SECONDS - started)) s"
 [ -f "$work/silent/other-weight_only/saved_model.pb" ] || fail "the jobs of rank 0 were not done"
-rank 1 alive --methods weight_only 2>/dev/null
-absent "$work/alive.state/.rank-1"
+absent "$work/silent.state/.rank-1"
 
 # A process that crashes is one failed job, with the signal as its reason; tried again, the job succeeds.
 crash() { # crash RETRIES FOLDER: the first process is made to crash, as soon as it is there
