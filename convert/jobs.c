@@ -32,13 +32,18 @@ static bool is_set(const ProtobufCMessage *message, const ProtobufCFieldDescript
     return value && value != field->default_value;
 }
 
-/* Copies the defaults to unset fields; both are in the same arena, so pointers can be shared. */
+/* Copies the defaults to unset fields, also in messages of both; they are in one arena, so pointers can be shared. */
 static void fill_in(ProtobufCMessage *job, const ProtobufCMessage *defaults) {
     for (unsigned i = 0; i < job->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &job->descriptor->fields[i];
         bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
         const size_t size = repeated ? sizeof(void *) : tare_field_value_size(field);
-        if (is_set(job, field) || !is_set(defaults, field)) continue;
+        if (!is_set(defaults, field)) continue;
+        if (is_set(job, field)) {
+            if (!repeated && field->type == PROTOBUF_C_TYPE_MESSAGE)
+                fill_in(*(void **)member(job, field->offset), *(void **)member(defaults, field->offset));
+            continue;
+        }
         memcpy(member(job, field->offset), member(defaults, field->offset), size);
         if (repeated)
             *(size_t *)member(job, field->quantifier_offset) = *(size_t *)member(defaults, field->quantifier_offset);
