@@ -60,6 +60,7 @@ tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, co
         .progress_arg = (void *)(uintptr_t)context,
         .interrupted = tare_public_interrupted(context),
     };
+    TARE_TRY(tare_workflow_calibrate_check(&out->options));
     TARE_TRY(tare_public_path(&path, model));
     return tare_load_prepared_with(&out->prepared, path, tare_public_ops(context));
 }

@@ -48,6 +48,7 @@ tare_status tare_model_check(char **report, const tare_model *model, const char 
     tare_public_begin(model->context, model->family);
     *report = NULL;
     TARE_CHECK(tare_option_text_read(&values, &arena, &set, options));
+    TARE_CHECK(tare_workflow_check_open(&values.how));
     TARE_CHECK(tare_public_path(&path, model));
     TARE_CHECK(tare_public_load(&copy, model));
     TARE_CHECK(tare_workflow_check(&check, copy, &values.how, NULL));

@@ -230,6 +230,7 @@ static tare_status prepare(struct work *w) {
     TARE_TRY(tare_data_options_open(&w->options->records));
     w->job_options.spec = options->records.spec;
     w->job_options.feedback = &options->records.feedback;
+    TARE_TRY(tare_workflow_calibrate_check(&w->job_options));
     TARE_TRY(tare_command_load_prepared(&w->model, options->model));
     if (w->team.rank == 0 && tare_saved_model_is_tf1(w->model))
         tare_note(&w->log, "%s is of TensorFlow 1: 'tare quantize' takes it, 'tare convert' does not", options->model);

@@ -124,6 +124,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(tare_report_check_page(options.report));
+    TARE_CHECK(tare_workflow_check_open(&options.how));
     TARE_CHECK(check_model(&check, options.model, &options));
     if (options.with) TARE_CHECK(check_model(&other, options.with, &options));
     TARE_CHECK(print(&check, &other, &options));

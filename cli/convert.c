@@ -283,6 +283,7 @@ static tare_status convert(struct tare_graph_model *model, struct tare_arena *ar
 static tare_status check_usage(const struct convert_options *options, const struct tare_converter_options *converter) {
     if (converter->automatic && converter->n_functions)
         return TARE_FAIL(TARE_USAGE, "--tpu_functions auto and tpu_functions in the options are mutually exclusive");
+    if (options->keep_module) TARE_TRY(tare_shlo_check_keeping(converter));
     const struct tare_quantize_request *how = &options->how;
     if ((how->calibration || how->data.count) && converter->quantization.n_datasets)
         return TARE_FAIL(TARE_USAGE, "--%s and representative_datasets are mutually exclusive",
@@ -336,7 +337,7 @@ static tare_status load_keeping(struct tare_graph_model **out, const struct conv
     const struct tare_saved_model_options keeping = { .ops = tare_command_registry(), .keep_modules = true };
     const struct tare_log log = tare_command_log(options->quiet);
     TARE_TRY(tare_saved_model_load(out, options->input, &keeping));
-    TARE_TRY(tare_shlo_check_kept(*out, converter));
+    TARE_TRY(tare_shlo_check_kept(*out));
     if (converter->bfloat16) tare_note(&log, "the computation stays float32: --keep-module keeps modules as they are");
     converter->bfloat16 = false;
     return TARE_OK;

@@ -4,6 +4,7 @@
 #include "proto/message.h"
 #include "proto/tare/converter_options.pb-c.h"
 #include "proto/text_format.h"
+#include "tpu/topology.h"
 
 #include <string.h>
 
@@ -295,7 +296,8 @@ static tare_status read_sharding(struct tare_converter_options *out, struct tare
     };
     TARE_TRY(
         copy_sizes(&out->sharding.device_assignment, arena, message->device_assignment, message->n_device_assignment));
-    return read_arguments(&out->sharding, arena, message);
+    TARE_TRY(read_arguments(&out->sharding, arena, message));
+    return tare_tpu_sharding_check(&out->sharding);
 }
 
 /* Fields that only a conversion for GPUs has. */

@@ -10,7 +10,6 @@
 #include "tpu/bfloat16.h"
 #include "tpu/callers.h"
 #include "tpu/sharding.h"
-#include "tpu/topology.h"
 #include "tpu/transposed_conv.h"
 
 #include <string.h>
@@ -120,11 +119,6 @@ static tare_status localize_constants(struct tare_place *place, size_t *changes)
 
 static bool is_sharded(const struct tare_converter_options *options) {
     return options->has_sharding;
-}
-
-static tare_status check_sharding(struct tare_place *place, size_t *changes) {
-    (void)changes;
-    return tare_tpu_sharding_check(&place->options->sharding);
 }
 
 /* The functions that the user named, or those that are found. */
@@ -375,7 +369,6 @@ static const struct tare_place_pass place_passes[] = {
     { "drop_seed_states", { NULL }, drops_seeds, drop_seed_states },
     { "prune", { "prune" }, places_functions, remove_unused },
     { "localize_constants", { "localize_constants" }, places_functions, localize_constants },
-    { "check_sharding", { NULL }, is_sharded, check_sharding },
     { "find_functions", { "split" }, NULL, find_functions },
     { "measure_memory", { NULL }, NULL, measure_memory },
     { "check_functions", { NULL }, NULL, check_functions },

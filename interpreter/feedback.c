@@ -55,6 +55,17 @@ bool tare_feedback_reads(const struct tare_feedback *feedback, const char *outpu
     return false;
 }
 
+tare_status tare_feedback_open(const struct tare_feedback *feedback) {
+    for (size_t i = 0; i < feedback->pairs.count; i++) {
+        const char *pair = feedback->pairs.items[i], *input = input_of(pair);
+        if (!input) return TARE_FAIL(TARE_USAGE, "--feedback %s: expected OUTPUT=INPUT", pair);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(input_of(feedback->pairs.items[k]), input) == 0)
+                return TARE_FAIL(TARE_USAGE, "--feedback: input %s is given twice (expected one output for it)", input);
+    }
+    return TARE_OK;
+}
+
 /* ---- pairs of a signature ---- */
 
 static size_t find(const struct tare_binding *bindings, size_t count, const char *name, size_t length) {
@@ -90,7 +101,6 @@ static tare_status check_types(const char *pair, const struct tare_binding *outp
 
 static tare_status resolve(struct link *out, const char *pair, const struct tare_signature *signature) {
     const char *input = input_of(pair);
-    if (!input) return TARE_FAIL(TARE_USAGE, "--feedback %s: expected OUTPUT=INPUT", pair);
     const size_t length = (size_t)(input - pair) - 1;
     *out = (struct link){ find(signature->outputs, signature->n_outputs, pair, length),
                           find(signature->inputs, signature->n_inputs, input, strlen(input)),
@@ -112,14 +122,9 @@ tare_status tare_feedback_loop_new(struct tare_feedback_loop **out, const struct
     if (!loop || !loop->links) goto done;
     loop->feedback = feedback;
     loop->signature = signature;
-    status = TARE_OK;
-    for (size_t i = 0; i < count && status == TARE_OK; i++) {
+    status = tare_feedback_open(feedback);
+    for (size_t i = 0; i < count && status == TARE_OK; i++)
         status = resolve(&loop->links[i], feedback->pairs.items[i], signature);
-        for (size_t k = 0; k < i && status == TARE_OK; k++)
-            if (loop->links[k].input == loop->links[i].input)
-                status = TARE_FAIL(TARE_USAGE, "--feedback: input %s is given twice (expected one output for it)",
-                                   signature->inputs[loop->links[i].input].key);
-    }
 done:
     if (status == TARE_OK)
         *out = loop;

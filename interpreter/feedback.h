@@ -24,8 +24,9 @@ void tare_feedback_put(struct tare_strbuf *out, const struct tare_feedback *feed
 bool tare_feedback_feeds(const struct tare_feedback *feedback, const char *input);
 /* Whether the output is fed back. */
 bool tare_feedback_reads(const struct tare_feedback *feedback, const char *output);
-/* TARE_USAGE for a pair that is not OUTPUT=INPUT, and for an input of two pairs; TARE_NOT_FOUND, TARE_TYPE or
- * TARE_SHAPE for one that does not fit the signature. */
+/* Before there is a signature: TARE_USAGE for a pair that is not OUTPUT=INPUT, and for an input of two pairs. */
+tare_status tare_feedback_open(const struct tare_feedback *feedback) TARE_WARN_UNUSED;
+/* The same, then TARE_NOT_FOUND, TARE_TYPE or TARE_SHAPE for a pair that does not fit the signature. */
 tare_status tare_feedback_check(const struct tare_feedback *feedback,
                                 const struct tare_signature *signature) TARE_WARN_UNUSED;
 

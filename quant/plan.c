@@ -335,7 +335,9 @@ tare_status tare_quant_plan_open(struct tare_quant_plan *plan, struct tare_arena
         plan->setting.granularity = tare_quant_default_granularity(plan->op_set);
     if (plan->pass_names)
         TARE_TRY(tare_error_prefix(tare_quant_passes_parse(&plan->passes, arena, plan->pass_names), "--passes"));
-    return tare_quant_check_setting(&plan->setting);
+    struct tare_quant_setting form = plan->setting;
+    TARE_TRY(tare_quant_choose_form(&form, plan->op_set));
+    return tare_quant_check_setting(&form);
 }
 
 /* ---- needs ---- */

@@ -128,19 +128,22 @@ static tare_status describe_task(struct tare_calibrate_job *c) {
     return c->task ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* The records of a sequence follow each other, with none left out. */
-static tare_status check_feedback(const struct tare_calibrate_job *c) {
-    const struct tare_calibrate_options *options = c->options;
-    if (!tare_feedback_is_given(options->feedback)) return TARE_OK;
-    if (options->sample)
+tare_status tare_workflow_calibrate_check(const struct tare_calibrate_options *options) {
+    const bool feeds_back = tare_feedback_is_given(options->feedback);
+    if (feeds_back && options->sample)
         return TARE_FAIL(TARE_USAGE, "--feedback and --sample are mutually exclusive: records drawn at random do not "
                                      "follow each other (expected --limit N, or --data with fewer files)");
-    if (options->shards > 1)
+    if (feeds_back && options->shards > 1)
         return TARE_FAIL(TARE_USAGE,
                          "--feedback: the records of a shard do not follow each other (calibrate some of the "
                          "files in each process, and combine the results with tare merge)");
+    if (options->sample && options->limit) return TARE_FAIL(TARE_USAGE, "--sample and --limit are mutually exclusive");
+    return TARE_OK;
+}
+
+static tare_status check_feedback(const struct tare_calibrate_job *c) {
     for (size_t i = 0; i < c->groups.count; i++)
-        TARE_TRY(tare_feedback_check(options->feedback, c->groups.items[i].signature));
+        TARE_TRY(tare_feedback_check(c->options->feedback, c->groups.items[i].signature));
     return TARE_OK;
 }
 
@@ -162,7 +165,6 @@ static tare_status check_array_names(const struct tare_data_groups *groups,
 
 static tare_status draw_samples(struct tare_calibrate_job *c) {
     const struct tare_calibrate_options *options = c->options;
-    if (options->limit) return TARE_FAIL(TARE_USAGE, "--sample and --limit are mutually exclusive");
     if (options->samples) return TARE_FAIL(TARE_USAGE, "--sample needs files (expected --data)");
     c->drawn = TARE_NEW_ARRAY(&c->arena, struct tare_sampling, c->groups.count + 1);
     if (!c->drawn) return TARE_NO_MEMORY;
@@ -180,6 +182,7 @@ tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const s
                                          const struct tare_calibrate_options *options) {
     const struct tare_signature *plain = options->callee;
     *out = (struct tare_calibrate_job){ .model = model, .options = options };
+    TARE_TRY(tare_workflow_calibrate_check(options));
     if (!plain && options->signature) TARE_TRY(tare_pick_signature(&plain, model, options->signature));
     if (options->samples)
         TARE_TRY(tare_data_groups_make_one(&out->groups, model, plain));

@@ -78,6 +78,9 @@ struct tare_calibrate_outcome {
     double seconds;
 };
 
+/* Before the model is loaded: TARE_USAGE for options that exclude each other. tare_workflow_calibrate_open checks them,
+ * too. */
+tare_status tare_workflow_calibrate_check(const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
 /* Finds signatures and files. Release with tare_workflow_calibrate_close, also after a failure. */
 tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const struct tare_graph_model *model,
                                          const struct tare_calibrate_options *options) TARE_WARN_UNUSED;

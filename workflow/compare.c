@@ -485,6 +485,7 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
     if (options->compile && !(out->compiled = json_object())) return TARE_NO_MEMORY;
     TARE_TRY(list_variants(out));
     TARE_TRY(tare_workflow_compare_check(out));
+    TARE_TRY(tare_workflow_mixed_precision_open(&options->target));
     if (tare_workflow_mixed_precision_requested(&options->target) && !tare_workflow_compare_first_quantizing(out))
         return TARE_FAIL(TARE_USAGE, "a target requires a quantizing method");
     if (options->automatic && !tare_workflow_compare_first_quantizing(out))

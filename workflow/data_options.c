@@ -21,6 +21,7 @@ const struct tare_option tare_data_rows[] = {
 };
 
 tare_status tare_data_options_open(struct tare_data_options *options) {
+    TARE_TRY(tare_feedback_open(&options->feedback));
     return options->spec_path ? tare_dataset_spec_load(&options->spec, options->spec_path) : TARE_OK;
 }
 

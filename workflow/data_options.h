@@ -34,7 +34,8 @@ tare_status tare_input_files_check(const struct tare_option_list *given) TARE_WA
 tare_status tare_input_files_add(struct tare_option_list *data, struct tare_input_files *inputs) TARE_WARN_UNUSED;
 void tare_input_files_free(struct tare_input_files *inputs);
 
-/* Loads the spec, if given. `spec` must be NULL; the option parser does not set it. */
+/* Checks the pairs of --feedback and loads the spec, if given. `spec` must be NULL; the option parser does not set it.
+ */
 tare_status tare_data_options_open(struct tare_data_options *options) TARE_WARN_UNUSED;
 /* After records were read: warns of images that were decoded without their EXIF rotation. */
 void tare_data_options_warn(const struct tare_log *log, const struct tare_dataset_spec *spec);

@@ -119,6 +119,12 @@ static tare_status read_target(struct tare_target *out, const struct tare_mixed_
     return TARE_OK;
 }
 
+tare_status tare_workflow_mixed_precision_open(const struct tare_mixed_precision_request *options) {
+    const int64_t any_bytes = INT32_MAX; /* of the float model, which is not known yet */
+    struct tare_target target;
+    return read_target(&target, options, any_bytes);
+}
+
 /* The sensitivity of the variant, then the steps to higher precisions. */
 static tare_status measure_steps(struct tare_mixed_precision *out, const struct targeting *t) {
     const struct tare_sensitivity_task sensitivity = { .evaluation = &t->evaluation,
@@ -150,7 +156,6 @@ static tare_status search_mix(struct tare_mixed_precision *out, struct targeting
     };
     int64_t bytes;
     tare_status status;
-    TARE_TRY(read_target(&target, t->task->options, 100));
     begin_progress(t);
     status = measure_float(&figures, &bytes, t);
     end_progress(t);

@@ -7,6 +7,8 @@
 
 /* Whether a target is given. */
 bool tare_workflow_mixed_precision_requested(const struct tare_mixed_precision_request *options);
+/* Before the model is loaded: TARE_USAGE for a target that is not a number, or not a size. */
+tare_status tare_workflow_mixed_precision_open(const struct tare_mixed_precision_request *options) TARE_WARN_UNUSED;
 
 /* Input of the search; everything is borrowed. */
 struct tare_mixed_precision_task {

@@ -21,6 +21,7 @@
 
 static tare_status check_measuring(const struct tare_quantize_request *request) {
     const bool has_target = tare_workflow_mixed_precision_requested(&request->target);
+    TARE_TRY(tare_workflow_mixed_precision_open(&request->target));
     if (has_target && !request->eval.count)
         return TARE_FAIL(
             TARE_USAGE,

@@ -66,14 +66,17 @@ static tare_status check_graph(const struct tare_graph *graph, size_t *count) {
     return TARE_OK;
 }
 
-tare_status tare_shlo_check_kept(const struct tare_graph_model *model, const struct tare_converter_options *options) {
-    size_t count = 0;
+tare_status tare_shlo_check_keeping(const struct tare_converter_options *options) {
     const char *refused = options->has_quantization    ? "quantization"
                           : options->requests_bfloat16 ? "bfloat16_optimization"
                           : options->has_sharding      ? "xla_sharding_options"
                                                        : NULL;
-    if (refused)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s changes the module (omit --keep-module, which keeps it)", refused);
+    if (!refused) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s changes the module (omit --keep-module, which keeps it)", refused);
+}
+
+tare_status tare_shlo_check_kept(const struct tare_graph_model *model) {
+    size_t count = 0;
     TARE_TRY(check_graph(model->main, &count));
     for (size_t i = 0; i < model->n_functions; i++)
         TARE_TRY(check_graph(model->functions[i], &count));

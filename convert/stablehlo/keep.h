@@ -5,10 +5,11 @@
 #include "convert/options.h"
 #include "graph/model.h"
 
-/* Whether the model, loaded with keep_modules, can be converted with its XlaCallModule nodes unchanged: only placement
- * and batching are requested, and XLA's TPU compiler takes each module. TARE_UNSUPPORTED or TARE_INVALID_ARGUMENT with
- * the reason. */
-tare_status tare_shlo_check_kept(const struct tare_graph_model *model,
-                                 const struct tare_converter_options *options) TARE_WARN_UNUSED;
+/* Before the model is loaded: TARE_INVALID_ARGUMENT if more than placement and batching is requested, which changes the
+ * modules. */
+tare_status tare_shlo_check_keeping(const struct tare_converter_options *options) TARE_WARN_UNUSED;
+/* Whether XLA's TPU compiler takes each module of the model, loaded with keep_modules: otherwise TARE_UNSUPPORTED with
+ * the reason, or TARE_NOT_FOUND if it has none. */
+tare_status tare_shlo_check_kept(const struct tare_graph_model *model) TARE_WARN_UNUSED;
 
 #endif

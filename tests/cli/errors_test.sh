@@ -39,6 +39,39 @@ expect 2 "--input a is given twice" "$tare" run "$none" --input a=1.npy --input 
 expect 2 "--output a is given twice" "$tare" run "$none" --output a --output a
 expect 2 "--spec: applies to --data" "$tare" run "$none" --input a=1.npy --spec none
 expect 1 "cannot create '$work/no/m': folder '$work/no' does not exist" "$tare" export "$none" "$work/no/m"
+expect 2 "VHLO version '99.0.0' (expected 1.1.0 to 1.20.0)" "$tare" export "$none" "$out" --vhlo-version 99.0.0
+for shape in image=a =1 image=1,-2; do
+    expect 2 "--shape $shape: expected INPUT=SIZE,SIZE" "$tare" export "$none" "$out" --shape $shape
+    expect 2 "--shape $shape: expected INPUT=SIZE,SIZE" "$tare" check "$none" --shape $shape
+done
+for option in max-drop min-sqnr max-mae max-size; do
+    for command in quantize convert; do
+        expect 2 "is 'zz' (expected " "$tare" $command "$none" "$out" --data "$data" --eval "$data" --$option zz
+    done
+done
+expect 2 "--feedback: input b is given twice" "$tare" run "$none" --data "$data" --feedback a=b --feedback c=b
+expect 2 "--feedback and --sample are mutually exclusive" "$tare" calibrate "$none" --data "$data" -o "$work/no.calib" --feedback a=b --sample 3
+expect 2 "--sample and --limit are mutually exclusive" "$tare" calibrate "$none" --data "$data" -o "$work/no.calib" --limit 5 --sample 3
+expect 1 "format fp8_e4m3 exists in the op set xla only" "$tare" quantize "$none" "$out" --data "$data" --format fp8_e4m3 --op-set tf
+expect 1 "quantization changes the module" "$tare" convert "$none" "$out" --data "$data" --keep-module
+expect 1 "num_cores_per_replica is 2, which needs a topology" "$tare" convert "$none" "$out" \
+    --converter_options_string 'xla_sharding_options { num_cores_per_replica: 2 }'
+# ... of every option whose value is not a name, a file or a folder
+. <("$tare" completion bash)
+names=" --float --function --graph --label --output --sequence --signature --tags --target --with "
+tried=0
+for command in auto inspect run calibrate quantize convert compare check export unwrap validate; do
+    arguments=("$none")
+    case $command in auto | quantize | convert | export | unwrap) arguments+=("$out") ;; esac
+    case $command in auto | run | compare) arguments+=(--data "$data") ;; calibrate) arguments+=(--data "$data" -o "$work/no.calib") ;; esac
+    for option in $(_tare_options $command); do
+        case $(_tare_value "$command $option") in '' | :files | :folders) continue ;; esac
+        [[ $names != *" $option "* ]] || continue
+        expect 2 zz "$tare" $command "${arguments[@]}" $option zz
+        tried=$((tried + 1))
+    done
+done
+[ $tried -gt 100 ] || fail "only $tried options were tried"
 
 # paths
 expect 1 "no such directory" "$tare" inspect "$work/nowhere"

@@ -203,7 +203,7 @@ for op in Softmax LogSoftmax; do
 done
 
 # Errors name what StableHLO does not have; nothing is written.
-expect 1 "expected 1.1.0 to 1.20.0" "$tare" export "$model" none.mlirbc --vhlo-version 0.9.0
+expect 2 "expected 1.1.0 to 1.20.0" "$tare" export "$model" none.mlirbc --vhlo-version 0.9.0
 expect 1 "--shape picture=1,28,28,1: expected INPUT=SIZE,SIZE with an input of signature serving_default" "$tare" export "$model" none.mlirbc --shape picture=1,28,28,1
 expect 1 "the model has no signature 'other'" "$tare" export "$model" none.mlirbc --signature other
 expect 2 "--batch" "$tare" export "$model" none.mlirbc --batch 0

@@ -54,7 +54,7 @@ outputs kept
 refused() { expect 1 "$1" "$tare" convert "$mlp" none --keep-module --quiet "${@:2}"; absent none; }
 refused 'quantization changes the module' --converter_options_string='external_feature_configs { quantization_options { } }'
 refused 'bfloat16_optimization changes the module' --converter_options_string='bfloat16_optimization: ENABLED'
-refused 'xla_sharding_options changes the module' --converter_options_string='xla_sharding_options { num_cores_per_replica: 2 }'
+refused 'xla_sharding_options changes the module' --converter_options_string='xla_sharding_options { num_cores_per_replica: 1 }'
 expect 1 'the model has no XlaCallModule op (omit --keep-module)' "$tare" convert plain none --keep-module
 expect 1 'the module was not exported for TPU' "$tare" convert "$modules/cpu.jaxexport" none --keep-module
 

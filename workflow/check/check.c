@@ -35,6 +35,10 @@ const struct tare_option tare_check_rows[] = {
 };
 #undef TARE_ROW_STRUCT
 
+tare_status tare_workflow_check_open(const struct tare_check_request *request) {
+    return tare_emit_check_shapes(request->shapes.items, request->shapes.count);
+}
+
 struct check {
     struct tare_check *out;
     const struct tare_graph_model *model; /* converted */

@@ -52,6 +52,8 @@ struct tare_check {
     size_t n_parts;
 };
 
+/* Before the model is loaded: TARE_USAGE for a shape that cannot be read. */
+tare_status tare_workflow_check_open(const struct tare_check_request *request) TARE_WARN_UNUSED;
 /* Checks a loaded model, which is changed: one that is not converted is converted first, as tare convert does by
  * default. TARE_UNSUPPORTED if nothing of the signature runs on the TPU. Free `out` also after a failure.
  * `known` (may be NULL) keeps what the compiler says of programs (workflow/check/tpu_compiler.h). */

@@ -30,23 +30,29 @@ const struct tare_option tare_export_rows[] = {
 };
 #undef TARE_ROW_STRUCT
 
+static struct tare_shlo_export_options module_of(const struct tare_export_request *request) {
+    struct tare_shlo_export_options module = request->module;
+    module.container = (enum tare_shlo_container)request->container;
+    module.tpu_call = (size_t)request->tpu_call;
+    module.shapes = request->shapes.items;
+    module.n_shapes = request->shapes.count;
+    return module;
+}
+
 tare_status tare_workflow_export_check(const struct tare_export_request *request, const char *path) {
     if (request->module.weights && request->container == TARE_SHLO_SAVED_MODEL)
         return TARE_FAIL(TARE_USAGE, "--weights and --container saved_model are mutually exclusive: TensorFlow's "
                                      "signature would have the weights as inputs");
     if (request->module.weights && tare_path_is_same(request->module.weights, path))
         return TARE_FAIL(TARE_USAGE, "--weights %s is also OUT (expected a file of its own)", request->module.weights);
-    return TARE_OK;
+    const struct tare_shlo_export_options module = module_of(request);
+    return tare_shlo_export_check(&module);
 }
 
 tare_status tare_workflow_export(struct tare_graph_model *prepared, const char *path,
                                  const struct tare_export_request *request, const struct tare_log *log) {
-    struct tare_shlo_export_options module = request->module;
+    const struct tare_shlo_export_options module = module_of(request);
     struct tare_shlo_exported_summary summary;
-    module.container = (enum tare_shlo_container)request->container;
-    module.tpu_call = (size_t)request->tpu_call;
-    module.shapes = request->shapes.items;
-    module.n_shapes = request->shapes.count;
     TARE_TRY(tare_shlo_export_model(&summary, prepared, path, &module));
     tare_note(log, "%s: %zu ops, %zu arguments, %zu results, %.2f MB", path, summary.n_ops, summary.n_inputs,
               summary.n_outputs, (double)summary.bytes / 1e6);

@@ -8,14 +8,15 @@
 
 /* What to export, as parsed from options. */
 struct tare_export_request {
-    struct tare_shlo_export_options module; /* without what is below: tare_workflow_export sets it */
+    struct tare_shlo_export_options module; /* without what is below, which is copied to it */
     int container;
     int64_t tpu_call;
     struct tare_option_list shapes;
 };
 extern const struct tare_option tare_export_rows[];
 
-/* TARE_USAGE for options that exclude each other, and for one file for the module and its weights. */
+/* Before the model is loaded: TARE_USAGE for options that exclude each other or cannot be read, and for one file for
+ * the module and its weights. */
 tare_status tare_workflow_export_check(const struct tare_export_request *request, const char *path) TARE_WARN_UNUSED;
 /* Writes a signature of a prepared model, which is changed, to `path`, and logs what was written as a note. */
 tare_status tare_workflow_export(struct tare_graph_model *prepared, const char *path,

@@ -339,21 +339,33 @@ tare_status tare_emit_function(tare_build_value *results, struct tare_emit *emit
 
 /* ---- the module ---- */
 
-/* Sets *shape to that of "KEY=2,16" for this input; false if no text is for it or what follows is not a list of sizes.
- */
+/* "2,16"; false if it is not a list of sizes. */
+static bool read_sizes(struct tare_shape *shape, const char *text) {
+    const char *at = text;
+    for (shape->rank = 0; *at && shape->rank < TARE_MAX_RANK; shape->rank++) {
+        char *end;
+        shape->dims[shape->rank] = strtoll(at, &end, 10);
+        if (end == at || shape->dims[shape->rank] < 0 || (*end && *end != ',')) return false;
+        at = *end ? end + 1 : end;
+    }
+    return !*at;
+}
+
+tare_status tare_emit_check_shapes(const char *const *shapes, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const char *sign = strrchr(shapes[i], '=');
+        struct tare_shape shape;
+        if (!sign || sign == shapes[i] || !read_sizes(&shape, sign + 1))
+            return TARE_FAIL(TARE_USAGE, "--shape %s: expected INPUT=SIZE,SIZE", shapes[i]);
+    }
+    return TARE_OK;
+}
+
+/* Sets *shape to that of "KEY=2,16" for this input; false if no text is for it. */
 static bool find_shape(struct tare_shape *shape, const char *key, const char *const *texts, size_t count) {
     const size_t size = strlen(key);
-    for (size_t i = 0; i < count; i++) {
-        const char *at = texts[i] + size + 1;
-        if (strncmp(texts[i], key, size) != 0 || texts[i][size] != '=') continue;
-        for (shape->rank = 0; *at && shape->rank < TARE_MAX_RANK; shape->rank++) {
-            char *end;
-            shape->dims[shape->rank] = strtoll(at, &end, 10);
-            if (end == at || shape->dims[shape->rank] < 0 || (*end && *end != ',')) return false;
-            at = *end ? end + 1 : end;
-        }
-        return !*at;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(texts[i], key, size) == 0 && texts[i][size] == '=') return read_sizes(shape, texts[i] + size + 1);
     return false;
 }
 

@@ -88,6 +88,8 @@ struct tare_emit_options {
     bool weights_apart; /* constants of 1,024 elements or more are arguments after those of the signature */
     size_t tpu_call;    /* of a converted model: only this computation of the signature's on the TPU, from 1; 0: all */
 };
+/* TARE_USAGE for a text that is not INPUT=SIZE,SIZE. */
+tare_status tare_emit_check_shapes(const char *const *shapes, size_t count) TARE_WARN_UNUSED;
 /* Translates a signature of a prepared model (convert/pipeline.h), whose main graph is changed: its calls are inlined.
  * `emit` is zeroed. The module borrows elements of constants. TARE_UNSUPPORTED names the ops without StableHLO form, or
  * the node that failed. */

@@ -26,7 +26,13 @@ static tare_status parse_version(int *out, const char *text) {
         *out = TARE_VHLO_VERSION((int)major, (int)minor, (int)patch);
         if (*out >= OLDEST && *out <= TARE_VHLO_NEWEST) return TARE_OK;
     }
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "VHLO version '%s' (expected 1.1.0 to 1.20.0)", text);
+    return TARE_FAIL(TARE_USAGE, "VHLO version '%s' (expected 1.1.0 to 1.20.0)", text);
+}
+
+tare_status tare_shlo_export_check(const struct tare_shlo_export_options *options) {
+    int version;
+    TARE_TRY(parse_version(&version, options->vhlo_version));
+    return tare_emit_check_shapes(options->shapes, options->n_shapes);
 }
 
 static const struct tare_shlo_type *main_type(const struct tare_shlo_module *module) {

@@ -32,6 +32,8 @@ struct tare_shlo_exported_summary {
     size_t n_ops, n_inputs, n_outputs, bytes;
 };
 
+/* Before the model is loaded: TARE_USAGE for a version or a shape that cannot be read. */
+tare_status tare_shlo_export_check(const struct tare_shlo_export_options *options) TARE_WARN_UNUSED;
 /* Reads a SavedModel, prepares it (convert/pipeline.h), and writes a signature as a module. Nothing remains after a
  * failure. Errors name the file. */
 tare_status tare_shlo_export(struct tare_shlo_exported_summary *summary, const char *model_path, const char *out_path,

@@ -178,6 +178,7 @@ static void export__refuses_and_logs(void **state) {
     OK(tare_model_open(&model, context, GLYPHS "saved_model"));
     REFUSED(tare_model_export(model, path, "batches=3"), TARE_ERROR_USAGE, "batch");
     REFUSED(tare_model_export(model, path, "signature=none"), TARE_ERROR_NOT_FOUND, "none");
+    REFUSED(tare_model_export(model, path, "signature=none vhlo-version=99.0.0"), TARE_ERROR_USAGE, "VHLO version");
     REFUSED(tare_model_export(model, path, "container=saved_model weights=w"), TARE_ERROR_USAGE, "mutually exclusive");
     snprintf(both, sizeof both, "weights=%s", path);
     REFUSED(tare_model_export(model, path, both), TARE_ERROR_USAGE, "a file of its own");

@@ -69,6 +69,8 @@ static void unknown_options__are_refused(void **state) {
     REFUSED(tare_model_check(&report, model, "chips=v6e"), TARE_ERROR_USAGE, "chip");
     assert_null(report);
     REFUSED(tare_model_check(&report, model, "signature=none estimate"), TARE_ERROR_NOT_FOUND, "none");
+    REFUSED(tare_model_check(&report, model, "signature=none estimate shape=image"), TARE_ERROR_USAGE,
+            "--shape image:");
     tare_model_close(model);
 }
 

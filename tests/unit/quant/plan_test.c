@@ -93,6 +93,8 @@ static void format__of_integers_sets_their_bits(void **state) {
     const char *const words[] = { "--format=fp8_e4m3", "--bits=4" };
     assert_int_equal(parse(&plan, 2, words), TARE_INVALID_ARGUMENT);
     tare_options_free(&plan, &set);
+    const char *const other_set[] = { "--format=fp8_e4m3", "--op-set=tf" };
+    mini_fails(parse(&plan, 2, other_set), "format fp8_e4m3 exists in the op set xla only");
     const char *const unknown[] = { "--method=int7" };
     mini_fails(parse(&plan, 1, unknown), "--method: unknown method 'int7' (did you mean 'int8'?)");
 }
