@@ -294,8 +294,7 @@ static tare_status check_usage(const struct convert_options *options, const stru
     if (!options->dry_run && is_file) TARE_TRY(tare_command_check_file_apart(options->output, &options->input, 1));
     if (!options->dry_run && !is_file)
         TARE_TRY(tare_command_check_model_output(options->output, options->input, options->overwrite));
-    TARE_TRY(tare_command_check_file_apart(options->report, how->data.items, how->data.count));
-    return tare_command_check_file_apart(options->report, &how->calibration, 1);
+    return tare_command_check_quantize_files(how, options->report);
 }
 
 /* Finds functions automatically if none are named, unless the model has aliases that the given options could have

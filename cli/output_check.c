@@ -95,6 +95,16 @@ tare_status tare_command_check_file_apart(const char *path, const char *const *i
     return status;
 }
 
+tare_status tare_command_check_quantize_files(const struct tare_quantize_request *how, const char *report) {
+    const char *const files[] = { how->write_recipe, report };
+    for (size_t i = 0; i < 2; i++) {
+        TARE_TRY(tare_command_check_file_apart(files[i], how->data.items, how->data.count));
+        TARE_TRY(tare_command_check_file_apart(files[i], how->eval.items, how->eval.count));
+        TARE_TRY(tare_command_check_file_apart(files[i], &how->calibration, 1));
+    }
+    return TARE_OK;
+}
+
 /* ---- outputs apart from each other ---- */
 
 /* Options of files to write; the log file is first, and apart from all files. */

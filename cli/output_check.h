@@ -6,6 +6,7 @@
 #include "base/option.h"
 #include "base/status.h"
 #include "graph/model.h"
+#include "workflow/requests.h"
 
 #include <stdbool.h>
 
@@ -17,6 +18,9 @@ tare_status tare_command_check_file_output(const char *path) TARE_WARN_UNUSED;
 /* The same, and that the file is none of those that the command reads: paths and patterns, NULL for what is not given.
  */
 tare_status tare_command_check_file_apart(const char *path, const char *const *inputs, size_t count) TARE_WARN_UNUSED;
+/* The same for the files that a quantization writes, its recipe and the report of the command. */
+tare_status tare_command_check_quantize_files(const struct tare_quantize_request *how,
+                                              const char *report) TARE_WARN_UNUSED;
 /* Whether no two options name one file to write, and the log file, to which messages are appended, is no other file of
  * the command. For tare_command_parse. */
 tare_status tare_command_check_outputs(const void *values, const struct tare_option_set *set) TARE_WARN_UNUSED;

@@ -87,16 +87,9 @@ static void print_plan(const struct quantize_options *options, const struct tare
 
 /* Checks before any work what would fail at the end. */
 static tare_status check_outputs(const struct quantize_options *options) {
-    const struct tare_quantize_request *how = &options->how;
     if (!options->dry_run)
         TARE_TRY(tare_command_check_model_output(options->output, options->model, options->overwrite));
-    const char *const files[] = { how->write_recipe, options->report };
-    for (size_t i = 0; i < 2; i++) {
-        TARE_TRY(tare_command_check_file_apart(files[i], how->data.items, how->data.count));
-        TARE_TRY(tare_command_check_file_apart(files[i], how->eval.items, how->eval.count));
-        TARE_TRY(tare_command_check_file_apart(files[i], &how->calibration, 1));
-    }
-    return TARE_OK;
+    return tare_command_check_quantize_files(&options->how, options->report);
 }
 
 /* On standard error: what was found by measuring, also after a failure, and the result for each op. */

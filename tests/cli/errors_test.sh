@@ -32,6 +32,8 @@ both=(--calibration "$work/a.calib" --data "$work/a.tfrecord")
 for command in quantize convert; do
     expect 2 "--calibration and --data are mutually exclusive" "$tare" $command "$none" "$out" --method static "${both[@]}"
     expect 2 "an accuracy pass needs representative samples" "$tare" $command "$none" "$out" --passes gptq
+    expect 1 "the output '$work/a.tfrecord' is the input" "$tare" $command "$none" "$out" --data "$work/a.tfrecord" --write-recipe "$work/a.tfrecord"
+    expect 1 "cannot create '$work/no/recipe'" "$tare" $command "$none" "$out" --data "$work/a.tfrecord" --write-recipe "$work/no/recipe"
 done
 expect 2 "--auto needs representative samples" "$tare" quantize "$none" "$out" --auto
 expect 2 "--algorithms: unknown algorithm 'entropie' (did you mean 'entropy'?)" "$tare" compare "$none" --data "$data" --methods weight_only --algorithms entropie
