@@ -179,6 +179,10 @@ for model in glyphs other; do
 done
 absent "$work/folder.state/.rank-1"
 
+# The script of sbatch is one process: those of srun have a step, too.
+SLURM_PROCID=0 SLURM_NTASKS=4 timeout 100 "$tare" batch "$work/models" --methods weight_only --output-dir "$work/script" --quiet --json >"$work/script.json" 2>/dev/null
+[ "$(grep -c '"outcome": "done"' "$work/script.json")" = 2 ] || fail "the script of sbatch: $(cat "$work/script.json")"
+
 # Results of an earlier run in the same state do not count, whenever rank 1 starts.
 cp -r "$work/folder.state" "$work/later.state"
 PMI_RANK=0 PMI_SIZE=2 timeout 2 "$tare" batch "$work/models" --methods weight_only --output-dir "$work/later" --state "$work/later.state" \
