@@ -107,17 +107,6 @@ done:
     return status;
 }
 
-/* Each signature has one file, so that the order of the inputs does not change. */
-static tare_status rename_files(struct tare_calibration *calibration, const char *name) {
-    for (size_t i = 0; i < calibration->n_inputs; i++) {
-        char *copy = tare_strdup(name);
-        if (!copy) return TARE_NO_MEMORY;
-        tare_free(calibration->inputs[i].file);
-        calibration->inputs[i].file = copy;
-    }
-    return TARE_OK;
-}
-
 tare_status tare_public_calibrate_files(tare_calibration **out, const tare_model *model, const char *const *paths,
                                         size_t n_paths, const char *name, const char *options) {
     struct tare_public_calibrating calibrating;
@@ -130,7 +119,7 @@ tare_status tare_public_calibrate_files(tare_calibration **out, const tare_model
     calibrating.options.n_data = n_paths;
     TARE_CHECK(calibrating.state ? calibrate_with_state(&made, &calibrating)
                                  : tare_workflow_calibrate(&made, calibrating.prepared, &calibrating.options));
-    if (name) TARE_CHECK(rename_files(made, name));
+    if (name) TARE_CHECK(tare_calibration_name_inputs(made, name));
     status = tare_public_calibrated(out, made, model->context);
     made = NULL;
 done:

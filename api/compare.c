@@ -82,7 +82,7 @@ static tare_status end_metric(void *arg, double *value) {
 /* Reports use the name after the call. */
 static tare_status use_metric(struct metric *out, struct tare_arena *arena, const tare_metric *metric) {
     const char *name;
-    TARE_TRY(tare_public_check_struct("tare_metric", metric->struct_size, sizeof *metric, metric->reserved));
+    TARE_TRY(TARE_PUBLIC_CHECK_STRUCT(tare_metric, metric));
     if (!metric->name || !metric->record || !metric->end)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "tare_metric: name, record and end must be set");
     name = tare_arena_strdup(arena, metric->name);
@@ -99,6 +99,14 @@ static tare_status use_metric(struct metric *out, struct tare_arena *arena, cons
 
 /* ---- comparisons ---- */
 
+/* Records of the task: the caller's paths, or a file with the caller's records. */
+struct data {
+    const char **paths;
+    size_t count;
+    const char *name; /* of the caller's records; NULL: paths */
+    struct tare_public_spool spool;
+};
+
 struct tare_comparison_handle {
     struct tare_arena arena; /* strings of options and task */
     struct compare_values values;
@@ -106,38 +114,54 @@ struct tare_comparison_handle {
     struct tare_compare_task task;
     struct tare_compare_job job;
     struct metric metric;
-    struct tare_public_spool spool;
+    struct data data, samples;
     struct tare_calibration *calibration; /* as it was when the comparison began; NULL: none */
 };
 
-/* Sets the records of the task: the caller's paths, or a file with the caller's records. */
+static tare_status use_paths(struct data *out, struct tare_arena *arena, const char *const *paths, size_t n_paths) {
+    out->paths = TARE_NEW_ARRAY(arena, const char *, n_paths + 1);
+    if (!out->paths) return TARE_NO_MEMORY;
+    for (; out->count < n_paths; out->count++) {
+        out->paths[out->count] = tare_arena_strdup(arena, paths[out->count]);
+        if (!out->paths[out->count]) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
+static tare_status use_records(struct data *out, struct tare_arena *arena, const tare_records *records,
+                               const struct tare_context_handle *context) {
+    TARE_TRY(tare_public_check_records(records));
+    out->name = tare_arena_strdup(arena, records->name ? records->name : "memory");
+    if (!out->name) return TARE_NO_MEMORY;
+    TARE_TRY(tare_error_prefix(tare_public_spool_write(&out->spool, records, out->name, context), "%s", out->name));
+    return use_paths(out, arena, (const char *const *)&out->spool.path, 1);
+}
+
+/* Sets evaluation data and samples of the task. */
 static tare_status use_data(tare_comparison *c, const struct tare_context_handle *context,
                             const tare_comparison_task *task) {
-    const tare_records *records = task->records;
-    const char **paths = TARE_NEW_ARRAY(&c->arena, const char *, task->n_paths + 1);
-    if (!paths) return TARE_NO_MEMORY;
-    c->task.data = paths;
-    if (records) {
-        if (task->n_paths) return TARE_FAIL(TARE_INVALID_ARGUMENT, "paths and records exclude each other");
-        TARE_TRY(tare_public_check_records(records));
-        c->task.data_name = tare_arena_strdup(&c->arena, records->name ? records->name : "memory");
-        if (!c->task.data_name) return TARE_NO_MEMORY;
-        TARE_TRY(tare_public_spool_write(&c->spool, records, c->task.data_name, context));
-        paths[c->task.n_data++] = c->spool.path;
-        return TARE_OK;
-    }
-    if (!task->n_paths) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no data files");
-    for (; c->task.n_data < task->n_paths; c->task.n_data++) {
-        paths[c->task.n_data] = tare_arena_strdup(&c->arena, task->paths[c->task.n_data]);
-        if (!paths[c->task.n_data]) return TARE_NO_MEMORY;
-    }
+    if ((task->records && task->n_paths) || (task->sample_records && task->n_samples))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "paths and records exclude each other");
+    if (!task->records && !task->n_paths) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no data files");
+    if (task->calibration && (task->sample_records || task->n_samples))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "a calibration and samples exclude each other");
+    TARE_TRY(task->records ? use_records(&c->data, &c->arena, task->records, context)
+                           : use_paths(&c->data, &c->arena, task->paths, task->n_paths));
+    TARE_TRY(task->sample_records ? use_records(&c->samples, &c->arena, task->sample_records, context)
+                                  : use_paths(&c->samples, &c->arena, task->samples, task->n_samples));
+    c->task.data = c->data.paths;
+    c->task.n_data = c->data.count;
+    c->task.data_name = c->data.name;
+    c->task.calibration_data = c->samples.paths;
+    c->task.n_calibration_data = c->samples.count;
+    c->task.calibration_data_name = c->samples.name;
     return TARE_OK;
 }
 
 static tare_status use_settings(tare_comparison *c, const tare_model *model, const tare_comparison_task *task) {
     const struct tare_context_handle *context = model->context;
     const char *path;
-    TARE_TRY(tare_public_check_struct("tare_comparison_task", task->struct_size, sizeof *task, task->reserved));
+    TARE_TRY(TARE_PUBLIC_CHECK_STRUCT(tare_comparison_task, task));
     TARE_TRY(tare_option_text_read(&c->values, &c->arena, &set, task->options));
     TARE_TRY(tare_data_options_open(&c->values.records));
     TARE_TRY(tare_public_path(&path, model));
@@ -174,7 +198,8 @@ static tare_status open_comparison(tare_comparison **out, const tare_model *mode
     *out = NULL;
     if (!c) return TARE_NO_MEMORY;
     status = run(c, model, task);
-    tare_public_spool_remove(&c->spool);
+    tare_public_spool_remove(&c->data.spool);
+    tare_public_spool_remove(&c->samples.spool);
     if (status == TARE_OK)
         *out = c;
     else
@@ -202,6 +227,7 @@ void tare_comparison_close(tare_comparison *c) {
 
 static void put_text(struct tare_strbuf *out, const struct tare_compare_job *job) {
     tare_comparison_table(out, &job->result);
+    if (job->options->automatic) tare_workflow_autotune_table(out, &job->automatic);
     tare_comparison_verdict(out, &job->result);
     for (size_t i = 0; i < job->result.warnings.count; i++)
         tare_strbuf_printf(out, "warning: %s\n", job->result.warnings.texts[i]);

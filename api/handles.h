@@ -109,8 +109,11 @@ tare_status tare_public_describe(struct tare_public_side *out, struct tare_arena
 
 /* TARE_INVALID_ARGUMENT unless a struct of the caller has the size that this version knows, and its reserved members
  * are zero. `what`: its name. */
-tare_status tare_public_check_struct(const char *what, size_t size, size_t expected,
-                                     const uint64_t reserved[4]) TARE_WARN_UNUSED;
+tare_status tare_public_check_struct(const char *what, size_t size, size_t expected, const uint64_t *reserved,
+                                     size_t n_reserved) TARE_WARN_UNUSED;
+#define TARE_PUBLIC_CHECK_STRUCT(type, object)                                                                         \
+    tare_public_check_struct(#type, (object)->struct_size, sizeof *(object), (object)->reserved,                       \
+                             sizeof(object)->reserved / sizeof *(object)->reserved)
 /* The same for records of the caller, whose callback must be set. */
 tare_status tare_public_check_records(const tare_records *records) TARE_WARN_UNUSED;
 /* The next record of the caller, with the status of its callback; *arrays NULL after the last one. */

@@ -12,17 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-tare_status tare_public_check_struct(const char *what, size_t size, size_t expected, const uint64_t reserved[4]) {
+tare_status tare_public_check_struct(const char *what, size_t size, size_t expected, const uint64_t *reserved,
+                                     size_t n_reserved) {
     if (size != expected)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: struct_size is %zu (expected %zu, sizeof(%s))", what, size,
                          expected, what);
-    for (int i = 0; i < 4; i++)
-        if (reserved[i]) return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: reserved member %d is not zero", what, i);
+    for (size_t i = 0; i < n_reserved; i++)
+        if (reserved[i]) return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: reserved member %zu is not zero", what, i);
     return TARE_OK;
 }
 
 tare_status tare_public_check_records(const tare_records *records) {
-    TARE_TRY(tare_public_check_struct("tare_records", records->struct_size, sizeof *records, records->reserved));
+    TARE_TRY(TARE_PUBLIC_CHECK_STRUCT(tare_records, records));
     return records->next ? TARE_OK : TARE_FAIL(TARE_INVALID_ARGUMENT, "tare_records: next must be set");
 }
 

@@ -169,6 +169,17 @@ tare_status tare_calibration_add_input(struct tare_calibration *c, const char *s
     return TARE_OK;
 }
 
+/* The order of the inputs does not change. */
+tare_status tare_calibration_name_inputs(struct tare_calibration *c, const char *name) {
+    for (size_t i = 0; i < c->n_inputs; i++) {
+        char *copy = tare_strdup(name);
+        if (!copy) return TARE_NO_MEMORY;
+        tare_free(c->inputs[i].file);
+        c->inputs[i].file = copy;
+    }
+    return TARE_OK;
+}
+
 /* There are few signatures: a linear search. */
 tare_status tare_calibration_add_digests(struct tare_calibration *c, const char *signature,
                                          struct tare_digest_set **out) {

@@ -81,6 +81,8 @@ tare_status tare_calibration_duplicate(struct tare_calibration **out,
 /* Adds an item unless it exists. The index of an input may change with every input added; `index` may be NULL. */
 tare_status tare_calibration_add_input(struct tare_calibration *calibration, const char *signature, const char *file,
                                        int32_t *index) TARE_WARN_UNUSED;
+/* Names the inputs of a calibration whose signatures have one each. */
+tare_status tare_calibration_name_inputs(struct tare_calibration *calibration, const char *name) TARE_WARN_UNUSED;
 /* *out changes with every signature added. */
 tare_status tare_calibration_add_digests(struct tare_calibration *calibration, const char *signature,
                                          struct tare_digest_set **out) TARE_WARN_UNUSED;

@@ -39,12 +39,17 @@ static tare_status calibrate_prepared(struct tare_compare_job *c, const struct t
                                                     .n_data = task->n_calibration_data,
                                                     .spec = task->spec,
                                                     .feedback = task->feedback,
+                                                    .threads = c->options->threads,
                                                     .channels = c->options->automatic ||
                                                                 tare_variants_need_channels(&c->variants),
                                                     .hessians = tare_workflow_compare_needs_hessians(c),
+                                                    .on_progress = task->on_progress,
+                                                    .progress_arg = task->progress_arg,
                                                     .interrupted = task->interrupted };
     c->result.calibrations += !task->calibration_file;
     TARE_TRY(tare_workflow_calibrate_from(&c->evaluation.calibration, model, task->calibration_file, &options));
+    if (task->calibration_data_name)
+        TARE_TRY(tare_calibration_name_inputs(c->evaluation.calibration, task->calibration_data_name));
     return tare_workflow_calibrate_log(&c->log, c->evaluation.calibration);
 }
 

@@ -24,6 +24,7 @@ struct tare_compare_task {
     const struct tare_custom_metric *metric; /* ranks the models (eval/comparison.h); NULL: the request's */
     const char *const *calibration_data;     /* representative samples … */
     size_t n_calibration_data;
+    const char *calibration_data_name;    /* shown in reports instead of their paths; NULL: the paths */
     const char *calibration_file;         /* … or a calibration file … */
     struct tare_calibration *calibration; /* … or a calibration of the prepared model */
     struct tare_dataset_spec

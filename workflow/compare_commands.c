@@ -9,10 +9,14 @@
 
 static const char *const SAMPLES[] = { "SAMPLES" };
 
-/* Samples that are in memory have no name. */
+/* Samples that are in memory have no file. */
+static bool has_sample_files(const struct tare_compare_task *task) {
+    return task->n_calibration_data && !task->calibration_data_name;
+}
+
 static struct tare_sample_options samples_of(const struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
-    const bool has_file = task->calibration_file || task->n_calibration_data;
+    const bool has_file = task->calibration_file || has_sample_files(task);
     return (struct tare_sample_options){ .data = has_file ? task->calibration_data : SAMPLES,
                                          .n_data = has_file ? task->n_calibration_data : 1,
                                          .calibration = task->calibration_file,
@@ -110,8 +114,8 @@ static tare_status suggest(struct tare_compare_job *c) {
     const char *const records[] = { "EVAL" };
     struct tare_strbuf text = { 0 };
     begin_output(&text, c, !options->automatic ? "auto" : task->tpu ? "convert" : "quantize");
-    put_files(&text, "data", task->n_calibration_data ? task->calibration_data : SAMPLES,
-              task->n_calibration_data ? task->n_calibration_data : 1);
+    put_files(&text, "data", has_sample_files(task) ? task->calibration_data : SAMPLES,
+              has_sample_files(task) ? task->n_calibration_data : 1);
     put_files(&text, "eval", task->data_name ? records : task->data, task->data_name ? 1 : task->n_data);
     put_records(&text, c);
     if (!options->automatic && options->margin != TARE_MARGIN)
@@ -136,7 +140,8 @@ static tare_status suggest_records(struct tare_compare_job *c) {
     put_files(&text, "with", options->with.items, options->with.count);
     put_files(&text, "methods", &options->methods, options->methods && !task->output ? 1 : 0);
     put_files(&text, "calibration", &task->calibration_file, task->calibration_file ? 1 : 0);
-    put_files(&text, "data", task->calibration_data, task->n_calibration_data);
+    put_files(&text, "data", task->calibration_data_name ? SAMPLES : task->calibration_data,
+              task->calibration_data_name ? 1 : task->n_calibration_data);
     put_files(&text, "eval", has_more ? task->data : (const char *const[]){ "EVAL" }, has_more ? task->n_data : 1);
     put_records(&text, c);
     if (options->margin != TARE_MARGIN) tare_strbuf_printf(&text, " --margin %g", options->margin);

@@ -62,7 +62,8 @@ static tare_status describe_data(struct tare_compare_job *c) {
                          task->data_name ? task->data_name : join(arena, task->data, task->n_data)));
     TARE_TRY(add_hash(c, "hash of the records", task->data, task->n_data));
     TARE_TRY(add_line_if(c, task->n_calibration_data, "calibration samples",
-                         join(arena, task->calibration_data, task->n_calibration_data)));
+                         task->calibration_data_name ? task->calibration_data_name
+                                                     : join(arena, task->calibration_data, task->n_calibration_data)));
     TARE_TRY(add_hash(c, "hash of the samples", task->calibration_data, task->n_calibration_data));
     TARE_TRY(add_line_if(c, task->calibration_file, "calibration file", task->calibration_file));
     return add_hash(c, "hash of the calibration", &task->calibration_file, task->calibration_file ? 1 : 0);

@@ -45,7 +45,11 @@ typedef struct tare_comparison_task {
     const tare_calibration *calibration; /* of this model; NULL if no method needs one. Not used after the call */
     const tare_metric *metric;           /* NULL: a built-in one (option "metric") */
     const char *options;                 /* as for tare_model_compare */
-    uint64_t reserved[4];                /* zero. For members of later versions */
+    const char *const *samples;          /* instead of `calibration`, representative samples to calibrate with, which
+                                            the option "auto" needs: files or patterns … */
+    size_t n_samples;                    /* number of samples */
+    const tare_records *sample_records;  /* … or records of the caller, kept like `records`; NULL: samples */
+    uint64_t reserved[1];                /* zero. For members of later versions */
 } tare_comparison_task;
 
 /* Thread-safe: it does not change. */

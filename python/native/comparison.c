@@ -73,7 +73,7 @@ struct comparing {
     tare_comparison *made;
     const tare_model *model;
     tare_comparison_task task;
-    struct records records;
+    struct records records, samples;
     tare_metric metric;
     struct metric metric_object;
 };
@@ -98,35 +98,48 @@ static void use_metric(struct comparing *c, struct context *context, PyObject *o
 static PyObject *compare_and_close(struct comparing *c, PyObject *model) {
     const bool done = native_call(native_context_of(model), compare_work, c);
     native_records_end(&c->records);
+    native_records_end(&c->samples);
     if (done) return native_capsule(c->made, native_comparison, NULL);
     tare_comparison_close(c->made);
     return NULL;
 }
 
-/* comparison_open(model, list of paths or iterator, name, calibration or None, metric or None, metric name,
- * lower is better, options) */
+/* Records for the task from a list of paths, whose array is from PyMem_Malloc, or an iterator. */
+static bool use_data(const char ***paths, size_t *n_paths, const tare_records **records, struct records *holder,
+                     struct context *context, PyObject *data, const char *name) {
+    if (PyList_Check(data)) return native_strings(paths, n_paths, data);
+    *records = native_records_begin(holder, context, data, name);
+    return true;
+}
+
+/* comparison_open(model, list of paths or iterator, calibration or None, list of paths or iterator of samples or None,
+ * metric or None, metric name, lower is better, options) */
 static PyObject *open_comparison(PyObject *module, PyObject *args) {
     struct comparing c = { .task.struct_size = sizeof c.task };
-    PyObject *model, *data, *calibration, *metric, *result = NULL;
-    const char *name, *metric_name, **paths = NULL;
+    PyObject *model, *data, *calibration, *sampled, *metric, *result = NULL;
+    const char *metric_name, **paths = NULL, **samples = NULL;
+    struct context *context;
     void *handle;
     int lower;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOsOOzps", &model, &data, &name, &calibration, &metric, &metric_name, &lower,
+    if (!PyArg_ParseTuple(args, "OOOOOzps", &model, &data, &calibration, &sampled, &metric, &metric_name, &lower,
                           &c.task.options))
         return NULL;
     if (!(c.model = native_handle(model, native_model))) return NULL;
     if (!native_optional_handle(&handle, calibration, native_calibration)) return NULL;
     c.task.calibration = handle;
-    if (metric != Py_None) use_metric(&c, native_context_of(model), metric, metric_name, lower);
-    if (!PyList_Check(data))
-        c.task.records = native_records_begin(&c.records, native_context_of(model), data, name);
-    else if (!native_strings(&paths, &c.task.n_paths, data))
-        goto done;
+    context = native_context_of(model);
+    if (metric != Py_None) use_metric(&c, context, metric, metric_name, lower);
+    if (!use_data(&paths, &c.task.n_paths, &c.task.records, &c.records, context, data, "memory")) goto done;
     c.task.paths = paths;
+    if (sampled != Py_None &&
+        !use_data(&samples, &c.task.n_samples, &c.task.sample_records, &c.samples, context, sampled, "samples"))
+        goto done;
+    c.task.samples = samples;
     result = compare_and_close(&c, model);
 done:
     PyMem_Free(paths);
+    PyMem_Free(samples);
     return result;
 }
 

@@ -5,14 +5,14 @@ import json
 import os
 import re
 import tempfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Protocol, Sequence, Union
 
 import numpy as np
 
 from . import _native
-from ._arrays import NativeArray, TakenArray, copy
+from ._arrays import NativeArray, TakenArray, TensorSpec, copy
 from ._calibrate import calibrate
 from ._calibration import Calibration
 from ._data import Data, check_limit, is_path, native_records, records_of
@@ -368,6 +368,26 @@ class Comparison(Owner):
         return framed(self.to_html())
 
 
+def _calibrates_first(data: Data, samples: Data, spec: Optional[Path], options: Mapping[str, Any]) -> bool:
+    """Whether the samples become a calibration before the comparison: which records are left follows from one, and the library
+    applies a spec to all files."""
+    return bool(options.get("rest")) or (spec is not None and is_path(data) != is_path(samples))
+
+
+def _native_data(
+    data: Data, argument: str, inputs: Mapping[str, TensorSpec], limit: Optional[int], reads: Mapping[str, Any]
+) -> Union[List[bytes], Iterator[List[NativeArray]]]:
+    """Paths, or the records of data in memory. `reads`: as for `records_of`."""
+    return paths(data) if is_path(data) else _native_memory(data, argument, inputs, limit, reads)
+
+
+def _native_memory(
+    data: Data, argument: str, inputs: Mapping[str, TensorSpec], limit: Optional[int], reads: Mapping[str, Any]
+) -> Iterator[List[NativeArray]]:
+    with data_errors("data", argument):
+        yield from native_records(islice(records_of(data, inputs, **reads), limit or None), inputs)
+
+
 def compare(
     model: Model,
     data: Data,
@@ -397,7 +417,7 @@ def compare(
         As for `calibrate`, and with labels: in a dict or DataFrame under `label`, or last in a tuple
         ``(inputs, labels)``. Data from memory is kept in a temporary file during the call, because each model reads it.
     calibration : Calibration, or data for one
-        Needed by the method ``"static"``.
+        Needed by the method ``"static"``; as data, which may have labels, also by the option ``auto``.
     methods : list of str
         Of ``"static"``, ``"dynamic"``, ``"weight_only"``, ``"bfloat16"``, with settings: ``"weight_only:bits=4"``.
         Default: all that apply.
@@ -420,7 +440,8 @@ def compare(
         Also measure each layer alone (`Comparison.sensitivity`).
     **options
         Further options of ``tare compare``: ``granularities="per_tensor"``, ``margin=0.5`` (points that a recommended
-        model may lose), ``chip="v5e"``, ``bits=4``, ``feedback`` and ``sequence`` as for `calibrate`.
+        model may lose), ``auto=True`` (also measure settings chosen on the samples), ``chip="v5e"``, ``bits=4``, ``feedback``
+        and ``sequence`` as for `calibrate`.
 
     Returns
     -------
@@ -444,32 +465,32 @@ def compare(
     _check_metric(metric)
     if spec is not None and not is_path(data) and not is_path(calibration):
         raise UsageError("spec: applies to files (the data is in memory)", Status.USAGE)
-    if calibration is not None and not isinstance(calibration, Calibration):
-        own = spec if is_path(calibration) else None
+    samples = None if isinstance(calibration, Calibration) else calibration
+    if samples is not None and _calibrates_first(data, samples, spec, options):
+        own = spec if is_path(samples) else None
         with data_errors("data", "calibration"):
             state: Any = {name: value for name, value in options.items() if name in ("feedback", "sequence")}
-            calibration = calibrate(
-                model, calibration, signature=signature, spec=own, workers=workers, progress=progress, **state
-            )
+            calibration = calibrate(model, samples, signature=signature, spec=own, workers=workers, progress=progress, **state)
+        samples = None
     custom = None if metric is None or isinstance(metric, str) else metric
     given = with_options({"methods": methods, "algorithms": algorithms, "label": label, "target": target, "signature": signature,
              "threads": workers, "limit": limit, "metric": metric if custom is None else None,
              "sensitivity": sensitivity or None, "spec": spec if is_path(data) else None}, options)  # fmt: skip
     check_limit(limit)
     chosen = model._signature(signature)
-    records: Union[List[bytes], Iterator[List[NativeArray]]]
-    if is_path(data):
-        records = paths(data)
-    else:
-        found = records_of(data, chosen.inputs, target or label, **model._reads(chosen))
-        records = native_records(islice(found, limit or None), chosen.inputs)
+    reads = {"label": target or label, **model._reads(chosen)}
     streamed: Any = custom if custom is None or hasattr(custom, "update") else _Collector(custom, target or label)
-    with given_models(others) as given["with"], data_errors("memory"), model._context.lock, reporting(model._context.handle, progress):
+    with ExitStack() as held:
+        given["with"] = held.enter_context(given_models(others))
+        for name, argument in (("samples", "calibration"), ("memory", "data")):  # errors without a name are of data
+            held.enter_context(data_errors(name, argument))
+        held.enter_context(model._context.lock)
+        held.enter_context(reporting(model._context.handle, progress))
         handle = _native.comparison_open(
             model._handle,
-            records,
-            "memory",
-            None if calibration is None else calibration._handle,
+            _native_data(data, "data", chosen.inputs, limit, reads),
+            calibration._handle if isinstance(calibration, Calibration) else None,
+            None if samples is None else _native_data(samples, "calibration", chosen.inputs, None, reads),
             None if custom is None else _NativeMetric(streamed),
             None if custom is None else _metric_name(custom),
             bool(getattr(custom, "lower_is_better", False)),

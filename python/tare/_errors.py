@@ -27,6 +27,11 @@ __all__ = [
 
 #: Options of the command line whose argument has another name here.
 ARGUMENTS = {"plugin": "plugins", "threads": "workers"}
+#: What the command asks for where `compare` has one argument.
+_CALIBRATIONS = (
+    ("give --data SAMPLES --eval FILE, or --calibration FILE.calib", "pass calibration="),
+    ("give --data SAMPLES --eval FILE", "pass data as calibration="),
+)
 #: An option with the space before the placeholder of its value, outside of a command: those are for a shell.
 _OPTION = re.compile(r"\btare (?:[a-z]+|…)[^();']*|(?<![^\s('\"])--([a-z][a-z-]*)(?: (?=[A-Z]))?")
 
@@ -41,7 +46,9 @@ def argument_names(text: str) -> str:
         name = ARGUMENTS.get(option, option.replace("-", "_"))
         return f"{name}=" if whole.endswith(" ") else name
 
-    return _OPTION.sub(named, text.replace("give --data SAMPLES --eval FILE, or --calibration FILE.calib", "pass calibration="))
+    for command, call in _CALIBRATIONS:
+        text = text.replace(command, call)
+    return _OPTION.sub(named, text)
 
 
 @contextmanager

@@ -52,8 +52,8 @@ def runner_run(runner: _Capsule, inputs: Sequence[_Native]) -> Tuple[List[_Taken
 def comparison_open(
     model: _Capsule,
     data: Union[List[bytes], Iterator[Sequence[_Native]]],
-    name: str,
     calibration: Optional[_Capsule],
+    samples: Union[List[bytes], Iterator[Sequence[_Native]], None],
     metric: Any,
     metric_name: Optional[str],
     lower_is_better: bool,

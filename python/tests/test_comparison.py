@@ -1,12 +1,15 @@
 """Comparisons: data from memory gives the figures of the file; metrics in Python; reports."""
 
 import copy
+import json
 import pickle
 import shutil
+import subprocess
 import unittest
+import warnings
 
 import numpy as np
-from support import EVALUATION, GLYPHS, Case, evaluation, samples
+from support import CALIBRATION, EVALUATION, GLYPHS, PROGRAM, Case, evaluation, samples
 
 import tare
 
@@ -251,6 +254,26 @@ class Reports(Case):
     def test_data_as_calibration(self):
         found = tare.compare(self.model, evaluation(), calibration=samples()[:50], limit=10, methods=["static"])
         self.assertEqual(len(found.rows), 2)
+
+    def test_automatic_settings_are_those_of_the_command(self):
+        options = ("--auto", "--methods=static", "--limit=20", "--json")
+        command = [PROGRAM, "compare", self.model.path, "--data", CALIBRATION, "--eval", EVALUATION, *options]
+        expected = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        images, labels = (array[:20] for array in evaluation())
+        for data, calibration in ((EVALUATION, CALIBRATION), ((images, labels), samples()), ((images, labels), iter(samples()))):
+            with warnings.catch_warnings(record=True) as issued:
+                warnings.simplefilter("always")
+                found = tare.compare(self.model, data, calibration=calibration, auto=True, methods=["static"], limit=20)
+            self.assertEqual(found.rows.column("plan")[1:], [row["plan"] for row in expected["results"][1:]])
+            self.assertEqual(found.rows.column("answers_hash"), [row["answers_hash"] for row in expected["results"]])
+            self.assertEqual([str(warning.message) for warning in issued], expected["warnings"])
+            self.assertIn("held-out samples", str(found))
+        with self.fails(tare.UsageError, "auto needs representative samples (pass data as calibration=)"):
+            tare.compare(self.model, EVALUATION, calibration=tare.calibrate(self.model, samples()[:5]), auto=True)
+
+    def test_rest_is_what_the_samples_do_not_have(self):
+        found = tare.compare(self.model, [CALIBRATION, EVALUATION], calibration=CALIBRATION, rest=True, methods=["static"])
+        self.assertEqual(found.describe()["records"], 1000)
 
     def test_errors(self):
         with self.fails(tare.UsageError, "method static needs representative samples (pass calibration=)"):

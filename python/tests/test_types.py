@@ -161,7 +161,7 @@ class Options(Case):
         handle, value = self.model._handle, str(self.tmp / "none")
 
         def compared(name):
-            _native.comparison_open(handle, iter(()), "memory", None, None, None, False, option_text({name: value}))
+            _native.comparison_open(handle, iter(()), None, None, None, None, False, option_text({name: value}))
 
         calls = {
             "quantize": (_types.QuantizeOptions, lambda name: _native.model_quantize(handle, "float", None, option_text({name: value}), False)),

@@ -136,9 +136,7 @@ static void records__have_their_name_in_errors(void **state) {
     tare_comparison *comparison;
     int given = 0;
     tare_records records = { .struct_size = sizeof records, .name = "pictures", .arg = &given, .next = next_misshapen };
-    const tare_comparison_task task = { .struct_size = sizeof task,
-                                        .records = &records,
-                                        .options = "methods=weight_only" };
+    tare_comparison_task task = { .struct_size = sizeof task, .records = &records, .options = "methods=weight_only" };
     (void)state;
     REFUSED(tare_model_calibrate_records(&calibration, model, &records, "hessians"), TARE_ERROR_SHAPE,
             "pictures: record 1: input image: expected shape");
@@ -147,6 +145,15 @@ static void records__have_their_name_in_errors(void **state) {
     REFUSED(tare_model_calibrate_records(&calibration, model, &records, "hessians name=mine"), TARE_ERROR_SHAPE,
             "mine: record 1: input image: expected shape");
     given = 0;
+    REFUSED(tare_comparison_open(&comparison, model, &task), TARE_ERROR_SHAPE,
+            "pictures: record 1: input image: expected shape");
+    assert_null(strstr(tare_error_text(), folder));
+    given = 0;
+    task = (tare_comparison_task){ .struct_size = sizeof task,
+                                   .paths = &labelled,
+                                   .n_paths = 1,
+                                   .sample_records = &records,
+                                   .options = "methods=static" };
     REFUSED(tare_comparison_open(&comparison, model, &task), TARE_ERROR_SHAPE,
             "pictures: record 1: input image: expected shape");
     assert_null(strstr(tare_error_text(), folder));
@@ -366,6 +373,39 @@ static void comparison__of_records_equals_that_of_the_file(void **state) {
     tare_model_close(model);
 }
 
+static void comparison__calibrates_with_records_as_with_their_file(void **state) {
+    static const char options[] = "methods=static auto limit=20";
+    const char *folder = own_temporary_folder();
+    tare_model *model = open_glyphs();
+    struct source source = open_source(samples, 300);
+    const tare_records records = records_of(&source);
+    tare_comparison_task task = {
+        .struct_size = sizeof task, .paths = &labelled, .n_paths = 1, .sample_records = &records, .options = options
+    };
+    tare_comparison *comparison;
+    char *json, *expected;
+    (void)state;
+    OK(tare_comparison_open(&comparison, model, &task));
+    assert_int_equal(entries(folder), 0);
+    OK(tare_comparison_report(&json, comparison, TARE_COMPARISON_JSON));
+    tare_comparison_close(comparison);
+    task.sample_records = NULL;
+    task.samples = &samples;
+    task.n_samples = 1;
+    OK(tare_comparison_open(&comparison, model, &task));
+    OK(tare_comparison_report(&expected, comparison, TARE_COMPARISON_JSON));
+    for (int i = 0; i < 2; i++)
+        assert_true(figure(json, "sqnr_db", i) == figure(expected, "sqnr_db", i));
+    assert_non_null(strstr(json, "\"calibration samples\": \"pictures\""));
+    assert_non_null(strstr(json, "OUT --data SAMPLES --method static"));
+    assert_null(strstr(json, folder));
+    tare_text_free(json);
+    tare_text_free(expected);
+    tare_comparison_close(comparison);
+    tare_reader_close(source.reader);
+    tare_model_close(model);
+}
+
 static void comparison__ranks_by_the_metric_of_the_caller(void **state) {
     tare_model *model = open_glyphs();
     struct hits hits = { 0 };
@@ -406,6 +446,7 @@ static void comparison__refuses_tasks_that_do_not_fit(void **state) {
     struct source source = open_source(labelled, 5);
     const tare_records records = records_of(&source);
     tare_comparison_task task = { .struct_size = 1 };
+    tare_calibration *calibration;
     tare_comparison *comparison;
     (void)state;
     REFUSED(tare_comparison_open(&comparison, model, &task), TARE_ERROR_INVALID_ARGUMENT, "struct_size is 1");
@@ -415,6 +456,16 @@ static void comparison__refuses_tasks_that_do_not_fit(void **state) {
     task.n_paths = 1;
     task.records = &records;
     REFUSED(tare_comparison_open(&comparison, model, &task), TARE_ERROR_INVALID_ARGUMENT, "exclude each other");
+    task.records = NULL;
+    task.samples = &samples;
+    task.n_samples = 1;
+    task.sample_records = &records;
+    REFUSED(tare_comparison_open(&comparison, model, &task), TARE_ERROR_INVALID_ARGUMENT, "exclude each other");
+    task.sample_records = NULL;
+    OK(tare_model_calibrate(&calibration, model, &samples, 1, "limit=5"));
+    task.calibration = calibration;
+    REFUSED(tare_comparison_open(&comparison, model, &task), TARE_ERROR_INVALID_ARGUMENT, "a calibration and samples");
+    tare_calibration_close(calibration);
     tare_reader_close(source.reader);
     tare_model_close(model);
 }
@@ -541,6 +592,7 @@ int main(void) {
         cmocka_unit_test(state__is_kept_by_a_failing_call_and_continued_by_the_next),
         cmocka_unit_test(histogram__counts_the_finite_values),
         cmocka_unit_test(comparison__of_records_equals_that_of_the_file),
+        cmocka_unit_test(comparison__calibrates_with_records_as_with_their_file),
         cmocka_unit_test(comparison__ranks_by_the_metric_of_the_caller),
         cmocka_unit_test(comparison__refuses_tasks_that_do_not_fit),
         cmocka_unit_test(report__lists_the_layers),

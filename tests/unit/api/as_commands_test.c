@@ -1,5 +1,5 @@
-/* tare_model_diff, tare_diff, tare_model_export, tare_model_unwrap and tare_validate give the bytes that the commands
- * give, and refuse what they refuse. */
+/* tare_comparison_open, tare_model_diff, tare_diff, tare_model_export, tare_model_unwrap and tare_validate give the
+ * bytes that the commands give, and refuse what they refuse. */
 #include "include/tare/tare.h"
 
 #include "support/api_check.h"
@@ -195,6 +195,43 @@ static void export__refuses_and_logs(void **state) {
     tare_context_close(context);
 }
 
+/* ---- comparisons ---- */
+
+static void comparison__with_auto_is_that_of_the_command(void **state) {
+    static const char *const path = GLYPHS "saved_model", *const records = GLYPHS "eval.tfrecord.gz",
+                             *const samples = GLYPHS "calibration.tfrecord.gz";
+    const char *const csv = temp_path("theirs.csv");
+    const char *const argv[] = { process_tare(), "compare", path,       "--data",    samples,
+                                 "--eval",       records,   "--auto",   "--methods", "static",
+                                 "--limit",      "20",      "--report", csv,         NULL };
+    tare_comparison_task task = { .struct_size = sizeof task,
+                                  .paths = &records,
+                                  .n_paths = 1,
+                                  .options = "auto methods=static limit=20",
+                                  .samples = &samples,
+                                  .n_samples = 1 };
+    tare_model *model = open_at(path);
+    tare_comparison *comparison;
+    struct process process;
+    char *text;
+    (void)state;
+    process_run(&process, argv);
+    assert_int_equal(process.status, 0);
+    OK(tare_comparison_open(&comparison, model, &task));
+    OK(tare_comparison_report(&text, comparison, TARE_COMPARISON_CSV));
+    assert_true(same_files(temp_file("mine.csv", text, strlen(text)), csv));
+    tare_text_free(text);
+    OK(tare_comparison_report(&text, comparison, TARE_COMPARISON_TEXT));
+    assert_memory_equal(text, process.out, strstr(process.out, "next: ") - process.out);
+    tare_text_free(text);
+    tare_comparison_close(comparison);
+    task.samples = NULL;
+    task.n_samples = 0;
+    REFUSED(tare_comparison_open(&comparison, model, &task), TARE_ERROR_USAGE, "--auto needs representative samples");
+    process_free(&process);
+    tare_model_close(model);
+}
+
 /* ---- models from JAX ---- */
 
 static void unwrap__is_that_of_the_command(void **state) {
@@ -280,6 +317,7 @@ int main(void) {
         cmocka_unit_test(export__is_that_of_the_command),
         cmocka_unit_test(export__of_a_model_in_memory_runs_as_it_does),
         cmocka_unit_test(export__refuses_and_logs),
+        cmocka_unit_test(comparison__with_auto_is_that_of_the_command),
         cmocka_unit_test(unwrap__is_that_of_the_command),
         cmocka_unit_test(unwrap__refuses_a_model_without_modules),
         cmocka_unit_test(validate__is_that_of_the_command),
