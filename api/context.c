@@ -101,6 +101,10 @@ void tare_context_set_threads(tare_context *context, int threads) {
     context->threads = threads > 0 ? threads : 0;
 }
 
+void tare_context_allow_missing_variables(tare_context *context, int allow) {
+    context->allows_missing = allow != 0;
+}
+
 void tare_context_on_progress(tare_context *context, tare_progress_function function, void *arg) {
     context->progress = function;
     context->progress_arg = arg;

@@ -43,6 +43,7 @@ tare_status tare_model_unwrap(const tare_model *model, const char *directory, un
     bool overwrite;
     tare_public_begin(model->context, model->family);
     tare_status status = tare_public_write_flags(&overwrite, flags);
+    if (status == TARE_OK) status = tare_public_check_values(model);
     if (status == TARE_OK) status = tare_workflow_unwrap(model->model, directory, overwrite, &log);
     return tare_public_end(status);
 }

@@ -20,6 +20,7 @@ struct tare_plugins;
 struct tare_context_handle {
     struct tare_plugins *plugins; /* NULL: none */
     int threads;
+    bool allows_missing; /* variables without values */
     tare_progress_function progress;
     void *progress_arg;
     pthread_mutex_t progress_lock; /* held by the call whose progress is reported */
@@ -85,6 +86,9 @@ tare_status tare_public_model(tare_model **out, struct tare_context_handle *cont
 tare_status tare_public_path(const char **out, const tare_model *model) TARE_WARN_UNUSED;
 /* A copy of the model for passes to change, loaded from there. */
 tare_status tare_public_load(struct tare_graph_model **out, const tare_model *model) TARE_WARN_UNUSED;
+/* tare_saved_model_check_values with the settings of the context; TARE_OK for a model made from one that was checked.
+ */
+tare_status tare_public_check_values(const tare_model *model) TARE_WARN_UNUSED;
 /* Builds the lists of uses of the model, once: for analyses that count uses. Thread-safe. */
 tare_status tare_public_index(const tare_model *model) TARE_WARN_UNUSED;
 struct tare_saved_model_options;

@@ -273,6 +273,12 @@ tare_status tare_public_load(struct tare_graph_model **out, const tare_model *mo
     return tare_saved_model_load(out, path, &options);
 }
 
+tare_status tare_public_check_values(const tare_model *model) {
+    const struct tare_log log = tare_public_log(model->context);
+    if (!model->opened) return TARE_OK;
+    return tare_saved_model_check_values(model->model, model->context && model->context->allows_missing, &log);
+}
+
 tare_status tare_model_write(const tare_model *model, const char *directory, unsigned flags) {
     tare_public_begin(model->context, model->family);
     return tare_public_end(write_model(model, directory, flags));

@@ -83,6 +83,7 @@ static tare_status quantize_model(tare_model **out, char **json, const tare_mode
     if (json) *json = NULL;
     TARE_CHECK(read_options(&values, &arena, method, options));
     TARE_CHECK(tare_workflow_quantize_open(&values.how, &arena));
+    TARE_CHECK(tare_public_check_values(model));
     TARE_CHECK(task_of(&task, &logs, model, &values.how, calibration));
     TARE_CHECK(tare_public_load(&made, model));
     TARE_CHECK(tare_workflow_quantize(&quantized, &arena, made, &task));
@@ -201,6 +202,7 @@ tare_status tare_model_convert_quantized(tare_model **out, char **report, const 
     converter.rounds_outputs = flags & TARE_CONVERT_BFLOAT16_OUTPUTS;
     converter.keeps_tags = flags & TARE_CONVERT_KEEP_TAGS;
     TARE_CHECK(check_calibration(&converter, contents));
+    TARE_CHECK(tare_public_check_values(model));
     TARE_CHECK(tare_public_load(&made, model));
     TARE_CHECK(convert(made, report, &arena, model, &converter, &values.how, contents));
     status = tare_public_model(out, model->context, made, NULL);

@@ -68,11 +68,6 @@ static tare_status print_comparison(void *arg, struct tare_compare_job *c) {
     return TARE_OK;
 }
 
-static tare_status check_loaded(void *arg, const struct tare_graph_model *model) {
-    const struct auto_options *options = arg;
-    return tare_command_check_values(model, options->model, false);
-}
-
 static tare_status print_built(void *arg, const struct tare_auto_built *built) {
     const struct auto_options *options = arg;
     struct tare_strbuf text = { 0 };
@@ -106,7 +101,6 @@ static tare_status run_job(struct auto_options *options) {
                                          .build_log = &build_log,
                                          .interrupted = &tare_interrupted,
                                          .on_compared = print_comparison,
-                                         .on_loaded = check_loaded,
                                          .on_built = print_built,
                                          .arg = options };
     struct tare_auto_job job;

@@ -365,7 +365,7 @@ static tare_status run(int argc, char *const *argv) {
     progress = tare_progress_new(&(struct tare_progress_options){
         .label = "converting", .unit = "steps", .total = STEPS, .quiet = options.quiet });
     TARE_CHECK(options.keep_module ? load_keeping(&model, &options, &converter) : load(&model, &options, &converter));
-    TARE_CHECK(tare_command_check_values(model, options.input, options.allow_missing));
+    TARE_CHECK(tare_command_check_values(model, options.allow_missing));
     TARE_CHECK(choose_functions(&converter, &options, &arena, model));
     tare_progress_advance(progress, 1);
     status = convert(model, &arena, &converter, &options, progress);

@@ -58,20 +58,9 @@ tare_status tare_command_load_to_run(struct tare_graph_model **out, const char *
     return load(out, path, TARE_MODULES_FOR_CPU);
 }
 
-tare_status tare_command_check_values(const struct tare_graph_model *model, const char *path, bool allow) {
+tare_status tare_command_check_values(const struct tare_graph_model *model, bool allow) {
     const struct tare_log log = tare_command_log(true);
-    struct tare_saved_model_info info;
-    tare_saved_model_info(&info, model);
-    if (model->n_variables == 0 || info.checkpoint_tensors > 0) return TARE_OK;
-    if (!allow)
-        return TARE_FAIL(
-            TARE_NOT_FOUND,
-            "%s has %zu variables but no checkpoint: variables/variables.index is missing (copy the folder "
-            "variables/ as well, or give --allow-missing-variables)",
-            path, model->n_variables);
-    tare_warn(&log, "%s has %zu variables but no checkpoint (variables/variables.index is missing)", path,
-              model->n_variables);
-    return TARE_OK;
+    return tare_saved_model_check_values(model, allow, &log);
 }
 
 tare_status tare_command_load_prepared(struct tare_graph_model **out, const char *path) {

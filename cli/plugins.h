@@ -31,10 +31,8 @@ tare_status tare_command_load(struct tare_graph_model **out, const char *path) T
 tare_status tare_command_load_to_run(struct tare_graph_model **out, const char *path) TARE_WARN_UNUSED;
 /* Opens and prepares a SavedModel (convert/prepared_model.h). */
 tare_status tare_command_load_prepared(struct tare_graph_model **out, const char *path) TARE_WARN_UNUSED;
-/* For commands that write a model: TARE_NOT_FOUND if the model has variables but no checkpoint, which usually means
- * that the folder variables/ was not copied; with `allow` a warning, since TensorFlow's loader accepts such a model. */
-tare_status tare_command_check_values(const struct tare_graph_model *model, const char *path,
-                                      bool allow) TARE_WARN_UNUSED;
+/* tare_saved_model_check_values with the log of the command. */
+tare_status tare_command_check_values(const struct tare_graph_model *model, bool allow) TARE_WARN_UNUSED;
 /* Unloads the libraries at program exit; no model may be open. */
 void tare_command_free_plugins(void);
 

@@ -142,7 +142,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_workflow_quantize_check_samples(&options.how, &options.how.plan));
     TARE_CHECK(check_outputs(&options));
     TARE_CHECK(tare_command_load(&model, options.model));
-    TARE_CHECK(tare_command_check_values(model, options.model, options.allow_missing));
+    TARE_CHECK(tare_command_check_values(model, options.allow_missing));
     status = tare_workflow_quantize(
         &quantized, &arena, model,
         &(struct tare_quantize_task){ .request = &options.how,

@@ -56,7 +56,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_check_model_output(options.output, options.model, options.overwrite));
     TARE_CHECK(tare_command_tags_set(&tags, &open, options.tags));
     TARE_CHECK(tare_saved_model_load(&model, options.model, &open));
-    TARE_CHECK(tare_command_check_values(model, options.model, options.allow_missing));
+    TARE_CHECK(tare_command_check_values(model, options.allow_missing));
     status = tare_workflow_unwrap(model, options.output, options.overwrite, &log);
 done:
     tare_model_free(model);

@@ -4,6 +4,7 @@
 #include "convert/stablehlo/expand.h"
 #include "interpreter/ops/builtin.h"
 #include "base/alloc.h"
+#include "base/log.h"
 #include "convert/import/attr_pool.h"
 #include "convert/import/import.h"
 #include "convert/import/object_twins.h"
@@ -158,6 +159,22 @@ tare_status tare_saved_model_load(struct tare_graph_model **out, const char *pat
         *out = NULL;
     }
     return status;
+}
+
+tare_status tare_saved_model_check_values(const struct tare_graph_model *model, bool allow,
+                                          const struct tare_log *log) {
+    struct tare_saved_model_info info;
+    tare_saved_model_info(&info, model);
+    if (model->n_variables == 0 || info.checkpoint_tensors > 0) return TARE_OK;
+    if (!allow)
+        return TARE_FAIL(
+            TARE_NOT_FOUND,
+            "%s has %zu variables but no checkpoint: variables/variables.index is missing (copy the folder "
+            "variables/ as well, or give --allow-missing-variables)",
+            model->path, model->n_variables);
+    tare_warn(log, "%s has %zu variables but no checkpoint (variables/variables.index is missing)", model->path,
+              model->n_variables);
+    return TARE_OK;
 }
 
 bool tare_saved_model_is_tf1(const struct tare_graph_model *model) {

@@ -6,6 +6,7 @@
 #include "convert/load_options.h"
 #include "graph/model.h"
 
+struct tare_log;
 struct tare_saved_model;
 
 /* Opens saved_model.pb or .pbtxt, chooses the MetaGraph, maps the checkpoint and imports everything; a file of a
@@ -45,6 +46,10 @@ struct tare_saved_model_info {
     bool is_tf1; /* no object graph */
 };
 void tare_saved_model_info(struct tare_saved_model_info *out, const struct tare_graph_model *model);
+/* For calls that make a model from this one: TARE_NOT_FOUND if it has variables but no checkpoint, which usually means
+ * that the folder variables/ was not copied; with `allow` a warning, since TensorFlow's loader accepts such a model. */
+tare_status tare_saved_model_check_values(const struct tare_graph_model *model, bool allow,
+                                          const struct tare_log *log) TARE_WARN_UNUSED;
 /* True for a TensorFlow 1 model, which cannot be converted. */
 bool tare_saved_model_is_tf1(const struct tare_graph_model *model);
 

@@ -304,7 +304,7 @@ static tare_status build(struct tare_auto_job *job) {
     TARE_CHECK(tare_options_parse(&values, &outcome, &build_set, words.count, words.items));
     TARE_CHECK(tare_workflow_quantize_open(&values.how, &job->arena));
     TARE_CHECK(tare_saved_model_load(&model, task->model, &loading));
-    if (task->on_loaded) TARE_CHECK(task->on_loaded(task->arg, model));
+    TARE_CHECK(tare_saved_model_check_values(model, false, &job->build_log));
     status = job->request->tpu ? convert(job, model, &quantizing) : quantize(job, model, &quantizing);
 done:
     tare_model_free(model);

@@ -44,10 +44,9 @@ struct tare_auto_task {
     const struct tare_log *log;       /* for the command of each step, as a note, and for messages of comparisons */
     const struct tare_log *build_log; /* for messages of the quantization or conversion */
     const volatile sig_atomic_t *interrupted; /* NULL: never */
-    /* Called after the comparison, with the float model before it is changed, and after the model is written; another
-     * status than TARE_OK ends the run. NULL: none. */
+    /* Called after the comparison, and after the model is written; another status than TARE_OK ends the run. NULL:
+     * none. */
     tare_status (*on_compared)(void *arg, struct tare_compare_job *comparison);
-    tare_status (*on_loaded)(void *arg, const struct tare_graph_model *model);
     tare_status (*on_built)(void *arg, const struct tare_auto_built *built);
     void *arg;
 };

@@ -38,6 +38,9 @@ TARE_API TARE_CHECKED tare_status tare_context_add_plugin(tare_context *context,
 /* Number of worker threads of calibration and comparison unless their options set it; 0, the default, means one per
  * processor. Results do not depend on it. */
 TARE_API void tare_context_set_threads(tare_context *context, int threads);
+/* 1: models without a checkpoint, whose variables then have no values, may be quantized, converted and unwrapped, with
+ * a warning in the log. 0, the default: these calls fail with TARE_ERROR_NOT_FOUND. */
+TARE_API void tare_context_allow_missing_variables(tare_context *context, int allow);
 /* Sets the progress callback; NULL removes it. */
 TARE_API void tare_context_on_progress(tare_context *context, tare_progress_function function, void *arg);
 /* Sets the log callback, which receives messages of level `most` and more important ones (TARE_LOG_WARNING: warnings

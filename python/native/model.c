@@ -73,15 +73,16 @@ static PyObject *set_progress(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* context_set(context, threads) */
+/* context_set(context, threads, allow missing variables) */
 static PyObject *set_context(PyObject *module, PyObject *args) {
     PyObject *capsule;
-    int threads;
+    int threads, allows;
     struct context *context;
     (void)module;
-    if (!PyArg_ParseTuple(args, "Oi", &capsule, &threads)) return NULL;
+    if (!PyArg_ParseTuple(args, "Oip", &capsule, &threads, &allows)) return NULL;
     if (!(context = native_handle(capsule, native_context))) return NULL;
     tare_context_set_threads(context->context, threads);
+    tare_context_allow_missing_variables(context->context, allows);
     Py_RETURN_NONE;
 }
 

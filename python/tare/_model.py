@@ -159,12 +159,12 @@ class _Turn:
 class Context:
     """What the models of one load share: callbacks, threads, custom ops. Long calls take turns."""
 
-    def __init__(self, threads: int, plugins: Union[Path, Sequence[Path]]) -> None:
+    def __init__(self, threads: int, plugins: Union[Path, Sequence[Path]], allow_missing_variables: bool = False) -> None:
         self.handle = _native.context(on_log)
         self.lock = _Turn()
         if not isinstance(threads, (int, np.integer)) or not 0 <= threads <= _MOST_THREADS:
             raise InvalidArgumentError(f"threads: invalid number (expected 0 to {_MOST_THREADS}, got {threads})")
-        _native.context_set(self.handle, int(threads))
+        _native.context_set(self.handle, int(threads), allow_missing_variables)
         for plugin in [plugins] if isinstance(plugins, (str, bytes, os.PathLike)) else plugins:
             _native.context_plugin(self.handle, one_path(plugin))
 
@@ -891,6 +891,7 @@ def load(
     tags: Union[str, Sequence[str], None] = None,
     plugins: Union[Path, Sequence[Path]] = (),
     threads: int = 0,
+    allow_missing_variables: bool = False,
 ) -> Model:
     """Open a SavedModel directory. The checkpoint is mapped into memory, not read.
 
@@ -904,6 +905,9 @@ def load(
         Shared libraries of custom ops (docs/custom-ops.md).
     threads : int
         Worker threads of calibration and comparison; 0: one per processor. Results do not depend on it.
+    allow_missing_variables : bool
+        Quantize, convert and unwrap also a model without its folder ``variables``, whose variables then have no values: that is a
+        `TareWarning` instead of a `NotFoundError` of these calls.
 
     Returns
     -------
@@ -921,7 +925,7 @@ def load(
     >>> tare.load(glyphs / "saved_model").signatures["serving_default"].inputs["image"].shape
     (None, 28, 28, 1)
     """
-    context = Context(threads, plugins)
+    context = Context(threads, plugins, allow_missing_variables)
     directory = os.fsdecode(one_path(path))
     text = None if tags is None else argument("tags", tags if isinstance(tags, str) else ",".join(tags))
     return Model(_native.model_open(context.handle, directory, text), context, directory)

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import shutil
 import threading
 import unittest
 
@@ -57,6 +58,17 @@ class Loading(Case):
         (self.tmp / "saved_model.pb").write_bytes(b"\x0a\xff\xff\xff\x0f")
         with self.assertRaises(tare.CorruptDataError):
             tare.load(self.tmp)
+
+    def test_a_model_without_its_variables_is_not_converted(self):
+        (self.tmp / "bare").mkdir()
+        shutil.copy(GLYPHS / "saved_model" / "saved_model.pb", self.tmp / "bare")
+        model = tare.load(self.tmp / "bare")
+        for call in (model.convert, lambda: model.quantize("weight_only"), lambda: model.unwrap(self.tmp / "out")):
+            with self.fails(tare.NotFoundError, "57 variables but no checkpoint"):
+                call()
+        model = tare.load(self.tmp / "bare", allow_missing_variables=True)
+        with self.assertWarnsRegex(tare.TareWarning, "57 variables but no checkpoint"):
+            model.convert().save(self.tmp / "out")
 
     def test_invalid_threads_are_refused(self):
         with self.fails(tare.InvalidArgumentError, "expected 0 to 1024, got -1"):

@@ -25,14 +25,16 @@ NAMED = {
     "show": {"html"},
 }
 #: Parameters whose names differ from those of the options.
-RENAMED = {"with_": "others", "threads": "workers", "tpu_functions": "functions"}
+RENAMED = {"with_": "others", "plugin": "plugins", "threads": "workers", "tpu_functions": "functions"}
 #: Options of the commands that neither libtare nor Python has, by the reason.
 _RESULTS = "the caller has the result as an object, which it describes, writes and prints"
-_PROCESS = "the caller's own: messages, logs, libraries of ops and opened models are of the context and of tare.load"
+_PROCESS = "the caller's own: messages go to the modules warnings and logging"
+_LOAD = "a parameter of tare.load"
 _CALLS = "another call of the library"
 EXCEPTIONS = {
     **dict.fromkeys(("output", "json", "report", "wide", "dry_run", "quiet"), _RESULTS),
-    **dict.fromkeys(("plugin", "verbose", "log_file", "allow_missing_variables", "help"), _PROCESS),
+    **dict.fromkeys(("verbose", "log_file", "help"), _PROCESS),
+    **dict.fromkeys(("plugin", "allow_missing_variables"), _LOAD),
 }
 OWN_EXCEPTIONS = {
     "calibrate": {
@@ -46,7 +48,7 @@ OWN_EXCEPTIONS = {
     "auto": {},
     "diff": {"all": _CALLS + ": Difference.to_text"},
     "export": {},
-    "unwrap": {"tags": "the parameter of tare.load"},
+    "unwrap": {"tags": _LOAD},
     "validate": {},
     "check": {
         "with_": "two reports are compared by the caller",
@@ -190,6 +192,8 @@ class Options(Case):
                 self.assertEqual(missing - set(EXCEPTIONS) - set(own), set(), "neither in Python nor an exception")
                 self.assertEqual({name for name in own if name not in options}, set(), "exceptions that are no options")
                 self.assertEqual(known[command] & set(EXCEPTIONS), set(), "exceptions that Python has")
+                of_load = {RENAMED.get(name, name) for name, reason in {**EXCEPTIONS, **own}.items() if reason == _LOAD}
+                self.assertEqual(of_load - set(inspect.signature(tare.load).parameters), set(), "no parameters of tare.load")
 
     def test_that_are_repeated_are_given_one_by_one(self):
         text = subprocess.run([PROGRAM, "completion", "zsh"], check=True, capture_output=True, text=True).stdout

@@ -262,6 +262,43 @@ static void unwrap__refuses_a_model_without_modules(void **state) {
     tare_model_close(model);
 }
 
+/* ---- models without a checkpoint ---- */
+
+static void keep_warning(void *arg, enum tare_log_level level, const char *text) {
+    if (level == TARE_LOG_WARNING && strstr(text, "no checkpoint")) snprintf(arg, 256, "%s", text);
+}
+
+static void missing_variables__are_refused_as_by_the_commands(void **state) {
+    static const char missing[] = "57 variables but no checkpoint";
+    const char *const path = temp_path("bare"), *const out = temp_path("bare_out");
+    tare_context *context;
+    tare_model *model, *made;
+    struct process process;
+    char text[4096], *json;
+    (void)state;
+    snprintf(text, sizeof text, "mkdir -p '%s' && cp '" GLYPHS "saved_model/saved_model.pb' '%s'", path, path);
+    assert_int_equal(system(text), 0);
+    OK(tare_context_open(&context));
+    tare_context_on_log(context, TARE_LOG_WARNING, keep_warning, text);
+    OK(tare_model_open(&model, context, path));
+    command(&process, "convert", path, out, "--quiet", NULL, NULL);
+    REFUSED(tare_model_convert(&made, NULL, model, NULL, NULL, 0), TARE_ERROR_NOT_FOUND, missing);
+    assert_non_null(strstr(process.err, tare_error_text()));
+    REFUSED(tare_model_quantize(&made, model, "weight_only", NULL, NULL), TARE_ERROR_NOT_FOUND, missing);
+    REFUSED(tare_model_unwrap(model, out, 0), TARE_ERROR_NOT_FOUND, missing);
+    OK(tare_model_describe(&json, model));
+    tare_text_free(json);
+    OK(tare_model_write(model, out, 0)); /* as `tare copy` */
+    *text = '\0';
+    tare_context_allow_missing_variables(context, 1);
+    OK(tare_model_convert(&made, NULL, model, NULL, NULL, 0));
+    assert_non_null(strstr(text, missing));
+    tare_model_close(made);
+    tare_model_close(model);
+    tare_context_close(context);
+    process_free(&process);
+}
+
 /* ---- validity ---- */
 
 static void validate__is_that_of_the_command(void **state) {
@@ -320,6 +357,7 @@ int main(void) {
         cmocka_unit_test(comparison__with_auto_is_that_of_the_command),
         cmocka_unit_test(unwrap__is_that_of_the_command),
         cmocka_unit_test(unwrap__refuses_a_model_without_modules),
+        cmocka_unit_test(missing_variables__are_refused_as_by_the_commands),
         cmocka_unit_test(validate__is_that_of_the_command),
         cmocka_unit_test(validate__lists_the_damage),
     };
