@@ -117,6 +117,8 @@ tare_status tare_public_calibrate_files(tare_calibration **out, const tare_model
     if (!n_paths) TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "no data files"));
     calibrating.options.data = paths;
     calibrating.options.n_data = n_paths;
+    TARE_CHECK(tare_workflow_calibrate_check_function(&calibrating.options, calibrating.how.function));
+    TARE_CHECK(tare_workflow_calibrate_function(&calibrating.options, calibrating.prepared, calibrating.how.function));
     TARE_CHECK(calibrating.state ? calibrate_with_state(&made, &calibrating)
                                  : tare_workflow_calibrate(&made, calibrating.prepared, &calibrating.options));
     if (name) TARE_CHECK(tare_calibration_name_inputs(made, name));

@@ -37,9 +37,9 @@ static tare_status name_records(const char **options, struct tare_arena *arena, 
     return *options ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* Hessians need a second pass over the records. */
-static tare_status calibrate_twice(tare_calibration **out, const tare_model *model, const tare_records *records,
-                                   const char *name, const char *options) {
+/* Hessians need a second pass over the records, and a function is selected by the first one before they run. */
+static tare_status calibrate_spooled(tare_calibration **out, const tare_model *model, const tare_records *records,
+                                     const char *name, const char *options) {
     struct tare_public_spool spool = { 0 };
     tare_status status = tare_public_spool_write(&spool, records, name, model->context);
     if (status == TARE_OK)
@@ -57,8 +57,11 @@ static tare_status calibrate_records(tare_calibration **out, const tare_model *m
     TARE_TRY(tare_public_check_records(records));
     TARE_CHECK(name_records(&options, &arena, records));
     TARE_CHECK(tare_public_calibrating_read(&calibrating, model, options));
-    status = calibrating.hessians ? calibrate_twice(out, model, records, calibrating.name, options)
-                                  : stream(out, model, records, options);
+    if (calibrating.how.function && calibrating.state)
+        TARE_CHECK(TARE_FAIL(TARE_USAGE, "state and function exclude each other for records of the caller"));
+    status = calibrating.hessians || calibrating.how.function
+                 ? calibrate_spooled(out, model, records, calibrating.name, options)
+                 : stream(out, model, records, options);
 done:
     tare_public_calibrating_free(&calibrating);
     tare_arena_free(&arena);

@@ -146,6 +146,8 @@ static tare_status start(tare_calibrator *c, const tare_model *model, const char
     TARE_TRY(tare_public_calibrating_read(&c->work, model, options));
     if (c->work.hessians)
         return TARE_FAIL(TARE_UNSUPPORTED, "hessians need a second pass over the samples (calibrate from files)");
+    if (c->work.how.function)
+        return TARE_FAIL(TARE_UNSUPPORTED, "a function is selected by the first sample (calibrate from files)");
     TARE_TRY(tare_pick_signature(&c->signature, c->work.prepared, c->work.how.signature));
     TARE_TRY(tare_session_check_ops(c->work.prepared, c->signature));
     files = TARE_NEW_ARRAY(&c->work.arena, const char *, 1);

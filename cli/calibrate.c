@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "calib/format/file.h"
-#include "calib/fingerprint.h"
 #include "cli/calibrate_report.h"
 #include "cli/command.h"
 #include "cli/hint.h"
@@ -15,11 +14,9 @@
 #include "cli/team.h"
 #include "convert/saved_model.h"
 #include "datasets/source.h"
-#include "eval/function_signature.h"
 #include "interpreter/session.h"
 #include "workflow/calibrate.h"
 #include "workflow/data_options.h"
-#include "quant/quantize.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +24,7 @@
 #include <unistd.h>
 
 struct calibrate_options {
-    const char *model, *output, *function, *shard;
+    const char *model, *output, *shard;
     struct tare_option_list data;
     struct tare_data_options records;
     struct tare_input_files inputs;
@@ -47,8 +44,6 @@ static const struct tare_option rows[] = {
     { TARE_ROW("output", STRING, output), .letter = 'o', .placeholder = "FILE",
       .help = "calibration file to write; FILE.state saves the progress of the run" },
     TARE_OPTION_NESTED(struct calibrate_options, how, tare_calibrate_rows),
-    { TARE_ROW("function", STRING, function), .placeholder = "F",
-      .help = "function to calibrate instead of a signature, given by alias, path (layer.call) or name" },
     { TARE_ROW("shard", STRING, shard), .placeholder = "I/N",
       .help = "process only every N-th record, starting at record I (from 0); combine the shards with tare merge" },
     { TARE_ROW("resume", FLAG, resume), .help = "continue from FILE.state if it exists" },
@@ -93,8 +88,6 @@ struct work {
     struct tare_log log;
     struct tare_team team;
     struct tare_graph_model *model;
-    uint64_t fingerprint[2];
-    struct tare_edge_list quantizable; /* for the calibration of a function */
     char *state_path;
     struct tare_calibrate_job job;
     struct tare_calibrate_size size;
@@ -123,23 +116,11 @@ static tare_status read_shard(struct work *w) {
     return TARE_OK;
 }
 
-static bool reads_standard_input(const struct tare_option_list *data) {
-    for (size_t i = 0; i < data->count; i++) {
-        const char *file = strrchr(data->items[i], '=');
-        if (strcmp(file ? file + 1 : data->items[i], "-") == 0) return true;
-    }
-    return false;
-}
-
 static tare_status check_usage(const struct work *w) {
     const struct calibrate_options *options = w->options;
-    const bool input = reads_standard_input(&options->data);
+    const bool input = tare_data_is_standard_input(options->data.items, options->data.count);
     if (!options->output && !options->dry_run) return TARE_FAIL(TARE_USAGE, "missing option --output FILE");
-    if (options->function && options->how.signature)
-        return TARE_FAIL(TARE_USAGE, "--signature and --function are mutually exclusive");
-    if (options->function && input)
-        return TARE_FAIL(TARE_USAGE,
-                         "--function: the concrete function cannot be selected by samples from standard input");
+    TARE_TRY(tare_workflow_calibrate_check_function(&w->job_options, options->how.function));
     if (!tare_team_alone(&w->team) && input)
         return TARE_FAIL(TARE_USAGE, "--data -: only one process can read standard input");
     if (options->resume && options->output && strcmp(options->output, "-") == 0)
@@ -157,19 +138,6 @@ static tare_status name_state(struct work *w) {
     tare_strbuf_free(&text);
     w->job_options.state_path = w->state_path;
     return w->state_path ? TARE_OK : TARE_NO_MEMORY;
-}
-
-/* Selects the concrete function that matches the first record. */
-static tare_status pick_function(struct work *w) {
-    const struct calibrate_options *options = w->options;
-    struct tare_graph *function;
-    TARE_TRY(tare_model_fingerprint(w->fingerprint, w->model)); /* before the call node is added */
-    TARE_TRY(tare_function_pick_for(&function, w->model, options->function, options->data.items, options->data.count,
-                                    options->records.spec));
-    TARE_TRY(tare_quant_observed_edges(&w->quantizable, &w->model->arena, w->model));
-    w->job_options.quantizable = &w->quantizable;
-    w->job_options.fingerprint = w->fingerprint;
-    return tare_function_signature(&w->job_options.callee, w->model, function);
 }
 
 /* Reports stateful signatures; their records cannot be split into shards. */
@@ -234,7 +202,8 @@ static tare_status prepare(struct work *w) {
     TARE_TRY(tare_command_load_prepared(&w->model, options->model));
     if (w->team.rank == 0 && tare_saved_model_is_tf1(w->model))
         tare_note(&w->log, "%s is of TensorFlow 1: 'tare quantize' takes it, 'tare convert' does not", options->model);
-    if (options->function) TARE_TRY(tare_error_prefix(pick_function(w), "%s", options->model));
+    TARE_TRY(tare_error_prefix(tare_workflow_calibrate_function(&w->job_options, w->model, options->how.function), "%s",
+                               options->model));
     TARE_TRY(tare_workflow_calibrate_open(&w->job, w->model, &w->job_options));
     if (!options->dry_run) TARE_TRY(check_output_apart(w));
     TARE_TRY(check_signatures(w));

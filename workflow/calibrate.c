@@ -13,10 +13,12 @@
 #include "calib/hash.h"
 #include "calib/warnings.h"
 #include "convert/prepared_model.h"
+#include "eval/function_signature.h"
 #include "eval/model_inputs.h"
 #include "workflow/record_count.h"
 #include "workflow/sample_feed.h"
 #include "quant/hessian.h"
+#include "quant/quantize.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -176,6 +178,32 @@ static tare_status draw_samples(struct tare_calibrate_job *c) {
         TARE_TRY(tare_sampling_draw(&c->drawn[i], names, files->count, rows, options->sample, (uint64_t)options->seed));
     }
     return TARE_OK;
+}
+
+tare_status tare_workflow_calibrate_check_function(const struct tare_calibrate_options *options, const char *function) {
+    if (!function) return TARE_OK;
+    if (options->signature) return TARE_FAIL(TARE_USAGE, "--signature and --function are mutually exclusive");
+    if (tare_data_is_standard_input(options->data, options->n_data))
+        return TARE_FAIL(TARE_USAGE,
+                         "--function: the concrete function cannot be selected by samples from standard input");
+    return TARE_OK;
+}
+
+tare_status tare_workflow_calibrate_function(struct tare_calibrate_options *options, struct tare_graph_model *model,
+                                             const char *name) {
+    struct tare_edge_list *quantizable;
+    struct tare_graph *function;
+    uint64_t *fingerprint;
+    if (!name) return TARE_OK;
+    quantizable = TARE_NEW(&model->arena, struct tare_edge_list);
+    fingerprint = TARE_NEW_ARRAY(&model->arena, uint64_t, 2);
+    if (!quantizable || !fingerprint) return TARE_NO_MEMORY;
+    TARE_TRY(tare_model_fingerprint(fingerprint, model)); /* before the call is added */
+    TARE_TRY(tare_function_pick_for(&function, model, name, options->data, options->n_data, options->spec));
+    TARE_TRY(tare_quant_observed_edges(quantizable, &model->arena, model));
+    options->quantizable = quantizable;
+    options->fingerprint = fingerprint;
+    return tare_function_signature(&options->callee, model, function);
 }
 
 tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const struct tare_graph_model *model,

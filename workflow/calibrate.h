@@ -81,6 +81,12 @@ struct tare_calibrate_outcome {
 /* Before the model is loaded: TARE_USAGE for options that exclude each other. tare_workflow_calibrate_open checks them,
  * too. */
 tare_status tare_workflow_calibrate_check(const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
+/* For the calibration of a function (NULL: of none): TARE_USAGE where the options do not allow it. */
+tare_status tare_workflow_calibrate_check_function(const struct tare_calibrate_options *options,
+                                                   const char *function) TARE_WARN_UNUSED;
+/* Makes the options those of the concrete function that takes the first record, and adds a call of it to the model. */
+tare_status tare_workflow_calibrate_function(struct tare_calibrate_options *options, struct tare_graph_model *model,
+                                             const char *function) TARE_WARN_UNUSED;
 /* Finds signatures and files. Release with tare_workflow_calibrate_close, also after a failure. */
 tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const struct tare_graph_model *model,
                                          const struct tare_calibrate_options *options) TARE_WARN_UNUSED;

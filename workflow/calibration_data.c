@@ -7,6 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool tare_data_is_standard_input(const char *const *data, size_t n_data) {
+    for (size_t i = 0; i < n_data; i++) {
+        const char *file = strrchr(data[i], '=');
+        if (strcmp(file ? file + 1 : data[i], "-") == 0) return true;
+    }
+    return false;
+}
+
 /* The "=" after a signature; NULL if the whole text is a file name. */
 static const char *signature_end(const char *text) {
     const char *equals = strchr(text, '=');

@@ -16,6 +16,8 @@ struct tare_data_groups {
     size_t count, capacity;
 };
 
+/* Whether "-" is among files that may have a signature in front. */
+bool tare_data_is_standard_input(const char *const *data, size_t n_data);
 /* Groups `data` ("FILE" or "SIGNATURE=FILE"; a pattern, or "-" for standard input) by signature. Files without a
  * signature belong to `plain` (NULL: serving_default, or the only signature). The text before "=" is a signature unless
  * a file with the whole name exists; TARE_NOT_FOUND lists the signatures if the name is unknown. TARE_USAGE if a file

@@ -24,6 +24,8 @@ const struct tare_option tare_calibrate_rows[] = {
     { TARE_ROW("channels", FLAG, channels), .help = "also collect statistics per channel (last dimension)" },
     { TARE_ROW("max-bad", INT64, max_bad), .min = 0, .max = 1e15,
       .help = "skip up to N invalid records of each signature and list them in the calibration file (default: 0)" },
+    { TARE_ROW("function", STRING, function), .placeholder = "F",
+      .help = "function to calibrate instead of a signature, given by alias, path (layer.call) or name" },
     { 0 },
 };
 #undef TARE_ROW_STRUCT

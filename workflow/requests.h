@@ -12,7 +12,7 @@
 
 /* How to calibrate. */
 struct tare_calibrate_request {
-    const char *signature;
+    const char *signature, *function;
     int64_t limit, sample, seed, max_bad;
     int threads, batch;
     enum { TARE_OBSERVE_QUANTIZABLE, TARE_OBSERVE_ALL } observe;

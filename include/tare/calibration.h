@@ -28,7 +28,7 @@ TARE_API TARE_CHECKED tare_status tare_model_calibrate(tare_calibration **out, c
  * done. Not for models with state, and not with hessians. */
 
 /* The same for records that a callback supplies, matched to the inputs like records of files. Memory does not depend on
- * the number of records. The option hessians reads them a second time: from a temporary file in $TMPDIR, else /tmp.
+ * the number of records. The options hessians and function read them from a temporary file in $TMPDIR, else /tmp.
  * Additional option: name, as for tare_calibrator_open (default: the name of the records). */
 TARE_API TARE_CHECKED tare_status tare_model_calibrate_records(tare_calibration **out, const tare_model *model,
                                                                const tare_records *records, const char *options);

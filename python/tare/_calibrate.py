@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Union
 from . import _native
 from ._arrays import NativeArray
 from ._calibration import Calibration
-from ._data import Data, check_limit, is_path, native_records, records_of
+from ._data import Data, check_limit, expect_dict, is_path, native_records, records_of
 from ._errors import Error, Status, UsageError, data_errors
 from ._model import Model, expect_model
 from ._options import argument, option_text, paths, with_options
@@ -79,7 +79,9 @@ def calibrate(
     **options
         Further options of ``tare calibrate``: ``observe="all"``, ``channels=True``, ``max_bad=3``; for streaming models
         ``feedback="h_out=h_in"`` (or a list), which feeds an output of each record to an input of the next one, and
-        ``sequence="clip"``, the key of records whose value changes where a sequence begins.
+        ``sequence="clip"``, the key of records whose value changes where a sequence begins. ``function="f"`` calibrates a
+        function, by alias, path or name, instead of a signature; its data are paths, or an iterable of dicts with the arguments
+        of one call each.
 
     Returns
     -------
@@ -117,16 +119,24 @@ def calibrate(
     if spec is not None:
         raise UsageError("spec: applies to files (the data is in memory)", Status.USAGE)
     known = "memory" if name is None else argument("name", name)
-    chosen = model._signature(signature)
-    found = islice(records_of(data, chosen.inputs, **model._reads(chosen)), limit or None)
-    records = native_records(found, chosen.inputs, only_inputs=True, besides=options.get("sequence"))
+    records = _records(model, data, signature, limit, options)
     with data_errors(known):
-        if hessians:
-            return _calibrate_twice(model, records, known, option_text({**given, "hessians": True}), progress)
+        if hessians or options.get("function") is not None:
+            return _spooled(model, records, known, option_text({**given, "hessians": hessians or None}), progress)
         return _stream(model, records, option_text({**given, "name": known}), progress)
 
 
-def _calibrate_twice(
+def _records(
+    model: Model, data: Data, signature: Optional[str], limit: Optional[int], options: "CalibrateOptions"
+) -> Iterator[List[NativeArray]]:
+    if options.get("function") is not None:  # whose arguments are those of the first record
+        return native_records(islice(map(expect_dict, data), limit or None), {})
+    chosen = model._signature(signature)
+    found = islice(records_of(data, chosen.inputs, **model._reads(chosen)), limit or None)
+    return native_records(found, chosen.inputs, only_inputs=True, besides=options.get("sequence"))
+
+
+def _spooled(
     model: Model, records: Iterator[List[NativeArray]], name: str, options: str, progress: Progress
 ) -> Calibration:
     with model._context.lock, reporting(model._context.handle, progress):

@@ -173,14 +173,14 @@ def write_records(path: Union[str, "os.PathLike[str]"], records: Iterable[Mappin
     """
     writer = _native.writer_open(one_path(path))
     count = 0
-    for record in native_records(map(_expect_dict, records), {}):
+    for record in native_records(map(expect_dict, records), {}):
         _native.writer_add(writer, record)
         count += 1
     _native.writer_finish(writer)
     return count
 
 
-def _expect_dict(record: Any) -> Mapping[str, Any]:
+def expect_dict(record: Any) -> Mapping[str, Any]:
     if not isinstance(record, Mapping):
         raise InvalidArgumentError(f"records: a record is a {type(record).__name__} (expected a dict of arrays by name)")
     return record

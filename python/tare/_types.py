@@ -147,6 +147,7 @@ class CalibrateOptions(_Feedback, total=False):
     observe: Literal["quantizable", "all"]
     channels: bool
     max_bad: int
+    function: str
     sample: int
     seed: int
 

@@ -107,6 +107,18 @@ class Data(Case):
         self.assertEqual(statistics(found), statistics(tare.calibrate(self.model, CALIBRATION, limit=20)))
         self.assertEqual(tare.calibrate(self.model, samples(), limit=0).records, 300)
 
+    def test_functions_instead_of_signatures(self):
+        found = tare.calibrate(self.model, CALIBRATION, function="tpu_func", limit=20)
+        calls = ({"image": image[None]} for image in samples())
+        self.assertEqual(statistics(tare.calibrate(self.model, calls, function="tpu_func", limit=20)), statistics(found))
+        self.assertEqual(statistics(found), statistics(tare.calibrate(self.model, CALIBRATION, limit=20)))
+        with self.fails(tare.NotFoundError, "there is no function 'none'"):
+            tare.calibrate(self.model, [{"image": samples()[:1]}], function="none")
+        with self.fails(tare.InvalidArgumentError, "a record is a ndarray (expected a dict of arrays by name)"):
+            tare.calibrate(self.model, samples(), function="tpu_func")
+        with self.fails(tare.UsageError, "signature and function are mutually exclusive"):
+            tare.calibrate(self.model, CALIBRATION, function="tpu_func", signature="serving_default")
+
     def test_arguments_that_do_not_apply_are_refused(self):
         with self.fails(tare.UsageError, "spec: applies to files"):
             tare.calibrate(self.model, samples(), spec="a.spec")

@@ -2,6 +2,7 @@
 
 import inspect
 import keyword
+import operator
 import os
 import pathlib
 import re
@@ -40,7 +41,6 @@ OWN_EXCEPTIONS = {
     "calibrate": {
         "data": "a parameter: records in memory or paths",
         "input": "arrays in memory are data",
-        "function": "the program finds the function by its records; the library runs signatures",
         "shard": "Calibration.merge joins the parts that a caller distributes",
         "resume": "the parameter state",
         "autosave": "the parameter state",
@@ -60,7 +60,7 @@ OWN_EXCEPTIONS = {
         "eval": "the parameter data: records in memory or paths",
         "input": "arrays in memory are data",
         "calibration": "a parameter: a Calibration, or data for one",
-        "explain": _CALLS + ": Comparison.layers",
+        "explain": _CALLS + ": Comparison.describe, the key explanations",
         "node_data": _CALLS + ": Comparison.to_node_data",
         "write_recipe": _CALLS + ": the arguments of the best row",
         "worst": _CALLS + ": the arguments of the best row",
@@ -192,6 +192,8 @@ class Options(Case):
                 self.assertEqual(missing - set(EXCEPTIONS) - set(own), set(), "neither in Python nor an exception")
                 self.assertEqual({name for name in own if name not in options}, set(), "exceptions that are no options")
                 self.assertEqual(known[command] & set(EXCEPTIONS), set(), "exceptions that Python has")
+                for name in re.findall(r"\b[A-Z]\w+\.\w+", " ".join(own.values())):
+                    self.assertTrue(operator.attrgetter(name)(tare), name)
                 of_load = {RENAMED.get(name, name) for name, reason in {**EXCEPTIONS, **own}.items() if reason == _LOAD}
                 self.assertEqual(of_load - set(inspect.signature(tare.load).parameters), set(), "no parameters of tare.load")
 

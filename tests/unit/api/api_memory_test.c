@@ -117,6 +117,28 @@ static void calibrate_records__with_hessians_leaves_no_temporary_file(void **sta
     tare_model_close(model);
 }
 
+static void calibrate_records__of_a_function_equals_that_of_the_file(void **state) {
+    const char *folder = own_temporary_folder();
+    tare_model *model = open_glyphs();
+    struct source source = open_source(samples, 20);
+    const tare_records records = records_of(&source);
+    tare_calibration *from_records, *from_file;
+    (void)state;
+    OK(tare_model_calibrate_records(&from_records, model, &records, "function=tpu_func"));
+    OK(tare_model_calibrate(&from_file, model, &samples, 1, "function=tpu_func limit=20"));
+    assert_int_equal(entries(folder), 0);
+    char *a = tensors_of(from_records, NULL), *b = tensors_of(from_file, NULL);
+    assert_string_equal(a, b);
+    free(a);
+    free(b);
+    tare_calibration_close(from_records);
+    tare_calibration_close(from_file);
+    REFUSED(tare_model_calibrate_records(&from_records, model, &records, "function=tpu_func state=s"), TARE_ERROR_USAGE,
+            "state and function exclude each other");
+    tare_reader_close(source.reader);
+    tare_model_close(model);
+}
+
 /* Two images; the second has a wrong shape. */
 static tare_status next_misshapen(void *arg, const tare_array **arrays, size_t *count) {
     static const float pixels[28 * 28] = { 0 };
@@ -585,6 +607,7 @@ static void converted_model__has_the_tags_of_tpu_servers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calibrate_records__equals_calibration_of_the_file),
+        cmocka_unit_test(calibrate_records__of_a_function_equals_that_of_the_file),
         cmocka_unit_test(calibrate_records__with_hessians_leaves_no_temporary_file),
         cmocka_unit_test(records__have_their_name_in_errors),
         cmocka_unit_test(records__have_their_name_in_calibrations),

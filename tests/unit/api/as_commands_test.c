@@ -195,6 +195,38 @@ static void export__refuses_and_logs(void **state) {
     tare_context_close(context);
 }
 
+/* ---- calibrations ---- */
+
+static void calibration__of_a_function_is_that_of_the_command(void **state) {
+    static const char *const path = GLYPHS "saved_model", *const samples = GLYPHS "calibration.tfrecord.gz";
+    static const char options[] = "function=tpu_func limit=50";
+    const char *const mine = temp_path("mine.calib"), *const theirs = temp_path("theirs.calib");
+    const char *const argv[] = { process_tare(), "calibrate", path, "--data", samples,   "--function", "tpu_func",
+                                 "--limit",      "50",        "-o", theirs,   "--quiet", NULL };
+    tare_model *model = open_at(path), *made;
+    tare_calibration *calibration;
+    tare_calibrator *calibrator;
+    struct process process;
+    (void)state;
+    process_run(&process, argv);
+    assert_int_equal(process.status, 0);
+    process_free(&process);
+    OK(tare_model_calibrate(&calibration, model, &samples, 1, options));
+    OK(tare_calibration_write(calibration, mine));
+    assert_true(same_files(mine, theirs));
+    tare_calibration_close(calibration);
+    OK(tare_model_calibrate(&calibration, model, &samples, 1, "function=tpu_func limit=50 hessians"));
+    OK(tare_model_quantize(&made, model, "static", calibration, "passes=gptq"));
+    tare_model_close(made);
+    tare_calibration_close(calibration);
+    REFUSED(tare_calibrator_open(&calibrator, model, options), TARE_ERROR_UNSUPPORTED, "a function is selected by");
+    REFUSED(tare_model_calibrate(&calibration, model, &samples, 1, "function=tpu_func signature=serving_default"),
+            TARE_ERROR_USAGE, "--signature and --function are mutually exclusive");
+    REFUSED(tare_model_calibrate(&calibration, model, &samples, 1, "function=none"), TARE_ERROR_NOT_FOUND,
+            "there is no function 'none'");
+    tare_model_close(model);
+}
+
 /* ---- comparisons ---- */
 
 static void comparison__with_auto_is_that_of_the_command(void **state) {
@@ -354,6 +386,7 @@ int main(void) {
         cmocka_unit_test(export__is_that_of_the_command),
         cmocka_unit_test(export__of_a_model_in_memory_runs_as_it_does),
         cmocka_unit_test(export__refuses_and_logs),
+        cmocka_unit_test(calibration__of_a_function_is_that_of_the_command),
         cmocka_unit_test(comparison__with_auto_is_that_of_the_command),
         cmocka_unit_test(unwrap__is_that_of_the_command),
         cmocka_unit_test(unwrap__refuses_a_model_without_modules),
