@@ -53,6 +53,7 @@ static tare_status make(char **report, const tare_model *model, const char *dire
     if (!n_paths) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no data files");
     TARE_CHECK(tare_option_text_read(&values, &arena, &set, options));
     TARE_CHECK(tare_public_path(&task.model, model));
+    task.model_name = tare_public_report_name(model);
     status = run(report, &task, &values.how);
 done:
     if (status != TARE_OK && report) {

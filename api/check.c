@@ -19,19 +19,19 @@ static const struct tare_option rows[] = {
 };
 static const struct tare_option_set set = { .program = "tare_model_check", .options = rows };
 
-static tare_status describe(char **json, const struct tare_check *check, const char *path,
+static tare_status describe(char **json, const struct tare_check *check, const char *name,
                             const struct tare_check_request *request) {
     struct tare_strbuf text = { 0 };
-    tare_status status = tare_json_write(&text, tare_check_json(check, path, request));
+    tare_status status = tare_json_write(&text, tare_check_json(check, name, request));
     if (status == TARE_OK) status = tare_public_text(json, &text);
     tare_strbuf_free(&text);
     return status;
 }
 
-static tare_status write_page(const struct check_values *values, const struct tare_check *check, const char *path) {
+static tare_status write_page(const struct check_values *values, const struct tare_check *check, const char *name) {
     struct tare_strbuf text = { 0 };
     if (!values->page) return TARE_OK;
-    tare_check_html(&text, &values->how, check, path, NULL, NULL);
+    tare_check_html(&text, &values->how, check, name, NULL, NULL);
     const tare_status status =
         text.failed ? TARE_NO_MEMORY : tare_file_write(values->page, tare_strbuf_text(&text), text.size);
     tare_strbuf_free(&text);
@@ -43,17 +43,16 @@ tare_status tare_model_check(char **report, const tare_model *model, const char 
     struct tare_check check = { 0 };
     struct tare_arena arena = { 0 };
     struct tare_graph_model *copy = NULL;
-    const char *path;
+    const char *name = tare_public_name(model, "model");
     tare_status status;
     tare_public_begin(model->context, model->family);
     *report = NULL;
     TARE_CHECK(tare_option_text_read(&values, &arena, &set, options));
     TARE_CHECK(tare_workflow_check_open(&values.how));
-    TARE_CHECK(tare_public_path(&path, model));
     TARE_CHECK(tare_public_load(&copy, model));
     TARE_CHECK(tare_workflow_check(&check, copy, &values.how, NULL));
-    TARE_CHECK(write_page(&values, &check, path));
-    status = describe(report, &check, path, &values.how);
+    TARE_CHECK(write_page(&values, &check, name));
+    status = describe(report, &check, name, &values.how);
 done:
     tare_check_free(&check);
     tare_model_free(copy);

@@ -160,7 +160,7 @@ static tare_status use_data(tare_comparison *c, const struct tare_context_handle
 
 static tare_status use_settings(tare_comparison *c, const tare_model *model, const tare_comparison_task *task) {
     const struct tare_context_handle *context = model->context;
-    const char *path;
+    const char *path, *name;
     TARE_TRY(TARE_PUBLIC_CHECK_STRUCT(tare_comparison_task, task));
     TARE_TRY(tare_option_text_read(&c->values, &c->arena, &set, task->options));
     TARE_TRY(tare_data_options_open(&c->values.records));
@@ -170,7 +170,10 @@ static tare_status use_settings(tare_comparison *c, const tare_model *model, con
     if (task->metric) TARE_TRY(use_metric(&c->metric, &c->arena, task->metric));
     if (!c->values.how.threads && context) c->values.how.threads = context->threads;
     c->log = tare_public_log(context);
+    name = tare_public_report_name(model);
+    if (name && !(name = tare_arena_strdup(&c->arena, name))) return TARE_NO_MEMORY;
     c->task = (struct tare_compare_task){ .model = tare_arena_strdup(&c->arena, path),
+                                          .model_name = name,
                                           .ops = tare_public_ops(context),
                                           .metric = task->metric ? &c->metric.custom : NULL,
                                           .calibration = c->calibration,

@@ -33,11 +33,6 @@ static tare_status hand_out(char **out, const struct tare_diff_request *request,
 
 /* ---- of handles ---- */
 
-/* A model that was made has no path that its caller knows. */
-static const char *name_of(const tare_model *model, const char *otherwise) {
-    return model->opened ? model->model->path : otherwise;
-}
-
 static tare_status diff_models(char **out, const tare_model *first, const tare_model *second, const char *options) {
     struct tare_diff_request request;
     struct tare_diff_texts texts = { 0 };
@@ -47,8 +42,8 @@ static tare_status diff_models(char **out, const tare_model *first, const tare_m
     TARE_CHECK(read_options(&request, &arena, options));
     TARE_CHECK(tare_public_index(first));
     TARE_CHECK(tare_public_index(second));
-    TARE_CHECK(tare_workflow_diff_models(&texts, &request, first->model, name_of(first, "first"), second->model,
-                                         name_of(second, "second")));
+    TARE_CHECK(tare_workflow_diff_models(&texts, &request, first->model, tare_public_name(first, "first"),
+                                         second->model, tare_public_name(second, "second")));
     status = hand_out(out, &request, &texts);
 done:
     tare_diff_texts_free(&texts);

@@ -84,6 +84,10 @@ tare_status tare_public_model(tare_model **out, struct tare_context_handle *cont
  * every call that needs a changed copy loads one. A model made from another is written to a temporary directory the
  * first time. Thread-safe. */
 tare_status tare_public_path(const char **out, const tare_model *model) TARE_WARN_UNUSED;
+/* The path as the caller knows it; `otherwise` for a model that was made. */
+const char *tare_public_name(const tare_model *model, const char *otherwise);
+/* The name in reports, where tare_public_path is not the caller's; NULL: the path. */
+const char *tare_public_report_name(const tare_model *model);
 /* A copy of the model for passes to change, loaded from there. */
 tare_status tare_public_load(struct tare_graph_model **out, const tare_model *model) TARE_WARN_UNUSED;
 /* tare_saved_model_check_values with the settings of the context; TARE_OK for a model made from one that was checked.

@@ -208,7 +208,7 @@ tare_status tare_public_index(const tare_model *model) {
 }
 
 static tare_status describe_model(char **json, const tare_model *model) {
-    const struct inspect_options options = { .functions = true };
+    const struct inspect_options options = { .functions = true, .name = model->opened ? NULL : "model" };
     json_t *root = NULL;
     tare_status status = tare_public_index(model);
     if (status == TARE_OK) status = inspect_json(&root, model->model, &options);
@@ -264,6 +264,14 @@ tare_status tare_public_path(const char **out, const tare_model *model) {
     *out = handle->path;
     pthread_mutex_unlock(&handle->lock);
     return status;
+}
+
+const char *tare_public_name(const tare_model *model, const char *otherwise) {
+    return model->opened ? model->model->path : otherwise;
+}
+
+const char *tare_public_report_name(const tare_model *model) {
+    return model->temporary ? tare_public_name(model, "model") : NULL;
 }
 
 tare_status tare_public_load(struct tare_graph_model **out, const tare_model *model) {

@@ -51,7 +51,7 @@ static tare_status check_signature(const struct tare_graph_model *model, const c
 }
 
 static tare_status run(int argc, char *const *argv) {
-    struct inspect_options options;
+    struct inspect_options options = { 0 };
     struct tare_saved_model_options open = { .without_values = true, .read_only = true };
     struct tare_command_tags tags = { 0 };
     struct tare_graph_model *model = NULL;

@@ -50,6 +50,7 @@ static struct tare_compare_task compare_task(const struct tare_auto_job *job) {
     const struct tare_auto_task *task = job->task;
     const struct tare_option_list records = evaluation_of(job);
     return (struct tare_compare_task){ .model = task->model,
+                                       .model_name = task->model_name,
                                        .log = task->log,
                                        .ops = task->ops,
                                        .data = records.items,
@@ -101,7 +102,7 @@ static void log_compare(const struct tare_auto_job *job, const struct tare_compa
     const struct tare_auto_request *request = job->request;
     const struct tare_option_list samples = samples_of(job), records = evaluation_of(job);
     struct tare_strbuf text = { 0 };
-    tare_strbuf_shell_word(&text, job->task->model);
+    tare_strbuf_shell_word(&text, tare_workflow_model_word(job->task->model, job->task->model_name));
     put_list(&text, how->with.count ? "with" : "data", how->with.count ? &how->with : &samples);
     put_list(&text, "eval", &records);
     put_value(&text, "spec", request->records.spec_path);
@@ -219,7 +220,7 @@ static tare_status list_words(struct words *out, struct tare_auto_job *job) {
 static void log_build(const struct tare_auto_job *job, const struct words *words) {
     const struct tare_auto_request *request = job->request;
     struct tare_strbuf text = { 0 };
-    tare_strbuf_shell_word(&text, job->task->model);
+    tare_strbuf_shell_word(&text, tare_workflow_model_word(job->task->model, job->task->model_name));
     tare_strbuf_putc(&text, ' ');
     tare_strbuf_shell_word(&text, job->task->output);
     for (int i = 0; i < words->count; i++) {

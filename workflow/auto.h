@@ -32,6 +32,7 @@ struct tare_auto_built {
 /* Input of a run; everything is borrowed. */
 struct tare_auto_task {
     const char *model;                  /* SavedModel directory, or a file of a StableHLO module */
+    const char *model_name;             /* as in struct tare_compare_task */
     const char *output;                 /* directory to write; OUTPUT.recipe gets the plan, OUTPUT.html the report,
                                          * OUTPUT.spec a DatasetSpec where records need one and none is given */
     const struct tare_op_registry *ops; /* NULL: the built-in ones */

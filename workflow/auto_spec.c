@@ -36,6 +36,10 @@ static tare_status draft(struct tare_strbuf *text, struct tare_spec_draft_found 
     return tare_workflow_draft_spec(text, found, &s->survey, job->task->model, job->request->signature, &s->options);
 }
 
+static const char *word_of(const struct tare_auto_task *task) {
+    return tare_workflow_model_word(task->model, task->model_name);
+}
+
 /* ---- the scale of images ---- */
 
 /* The measure of the float model with a spec; NULL: the records have no labels or expected values. */
@@ -95,7 +99,7 @@ static tare_status choose_scale(struct search *s) {
                 TARE_NOT_FOUND,
                 "%s: images without labels do not show the scale that the model expects (give --spec FILE; "
                 "'tare dataset info %s --draft-spec FILE --model %s' writes a draft)",
-                s->records->items[0], s->records->items[0], s->job->task->model);
+                s->records->items[0], s->records->items[0], word_of(s->job->task));
         if (!best || (measure->lower_is_better ? value < best_value : value > best_value)) {
             best = s->options.scale;
             best_value = value;
@@ -136,7 +140,7 @@ static tare_status use(struct search *s, struct tare_strbuf *text, struct tare_s
             "%s: %zu of the model's inputs have no feature in the records (name the labels or expected values by "
             "--label "
             "or --target, or give --spec FILE; 'tare dataset info %s --draft-spec FILE --model %s' writes a draft)",
-            s->records->items[0], found->missing, s->records->items[0], job->task->model);
+            s->records->items[0], found->missing, s->records->items[0], word_of(job->task));
     if (found->images && !s->options.scale) {
         TARE_TRY(choose_scale(s));
         tare_strbuf_free(&found->summary);

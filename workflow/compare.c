@@ -290,7 +290,8 @@ static void warn_of_quantized(const struct tare_compare_job *c) {
     if (!tare_quant_has_integer_weights(c->loaded)) return;
     if (tare_origin_of(&origin, c->task->model) != TARE_OK) return; /* no memory: the command ends with that */
     tare_warn(&c->log, "'%s' is quantized: the others are compared with it, not with the float model (%s%s)",
-              c->task->model, origin ? "made from " : "expected the model that it was made from", origin ? origin : "");
+              c->result.model, origin ? "made from " : "expected the model that it was made from",
+              origin ? origin : "");
     tare_free(origin);
 }
 
@@ -520,7 +521,7 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
     out->result.margin = options->margin;
     out->result.chip_batch = options->chip_batch;
     out->result.by_time = options->compile;
-    out->result.model = task->model;
+    out->result.model = task->model_name ? task->model_name : task->model;
     out->result.data = task->data_name ? task->data_name : task->data[0];
     return task->metric ? tare_measure_set_custom(&out->result, task->metric) : TARE_OK;
 }

@@ -17,6 +17,7 @@ struct json_t;
 /* Input of a comparison; everything is borrowed. */
 struct tare_compare_task {
     const char *model;                  /* SavedModel directory */
+    const char *model_name;             /* shown in reports instead of the directory; NULL: the directory */
     const struct tare_op_registry *ops; /* NULL: the built-in ones */
     const char *const *data;            /* evaluation records */
     size_t n_data;
@@ -93,6 +94,8 @@ tare_status tare_workflow_compare_recipe(struct tare_strbuf *out, struct tare_co
 /* For --dry-run: what would run, on how many records, and the estimated time and memory, measured with one batch of the
  * float model. Reads all records, writes nothing. */
 tare_status tare_workflow_compare_plan(struct tare_strbuf *out, struct tare_compare_job *comparing) TARE_WARN_UNUSED;
+/* The model in commands: its directory, or MODEL if reports have a name instead (model_name). */
+const char *tare_workflow_model_word(const char *directory, const char *name);
 /* The first applicable variant that quantizes; NULL: none. */
 const struct tare_variant *tare_workflow_compare_first_quantizing(const struct tare_compare_job *comparing);
 

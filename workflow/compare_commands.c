@@ -31,9 +31,13 @@ static tare_status take(const char **out, struct tare_arena *arena, struct tare_
     return *out ? TARE_OK : TARE_NO_MEMORY;
 }
 
+const char *tare_workflow_model_word(const char *directory, const char *name) {
+    return name ? "MODEL" : directory;
+}
+
 static void begin(struct tare_strbuf *out, const struct tare_compare_job *c, const char *command) {
     tare_strbuf_printf(out, "tare %s ", command);
-    tare_strbuf_shell_word(out, c->task->model);
+    tare_strbuf_shell_word(out, tare_workflow_model_word(c->task->model, c->task->model_name));
 }
 
 static void begin_output(struct tare_strbuf *out, const struct tare_compare_job *c, const char *command) {

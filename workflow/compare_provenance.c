@@ -81,7 +81,7 @@ tare_status tare_workflow_compare_describe(struct tare_compare_job *c, double se
     TARE_TRY(add_line(c, "made",
                       tare_arena_printf(arena, "%s by tare %s in %.1f s on %d thread%s", text, TARE_VERSION, seconds,
                                         c->evaluation.threads, c->evaluation.threads == 1 ? "" : "s")));
-    TARE_TRY(add_line(c, "model", c->task->model));
+    TARE_TRY(add_line(c, "model", c->result.model));
     TARE_TRY(add_folder_hash(c, "hash of its files", c->task->model));
     TARE_TRY(describe_data(c));
     if (c->evaluation.calibration)

@@ -12,6 +12,7 @@
 
 struct inspect_options {
     const char *model, *signature, *graph, *tags;
+    const char *name; /* of a model in memory, which has no path; NULL: the path */
     bool suggest, functions, ops, variables, json;
     struct tare_option_list plugins;
     struct tare_log_options logging;

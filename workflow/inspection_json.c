@@ -256,9 +256,9 @@ static tare_status add_model(json_t *root, const struct tare_graph_model *model,
     tare_status status = tare_origin_of(&origin, model->path);
     if (status == TARE_OK) status = inspect_ops_count(&ops, model, options->signature);
     tare_saved_model_info(&info, model);
-    set(root, "path", text_json(model->path));
+    set(root, "path", text_json(options->name ? options->name : model->path));
     set(root, "format", text_json(info.format));
-    if (origin) set(root, "made_from", text_json(origin));
+    if (origin && !options->name) set(root, "made_from", text_json(origin));
     tare_free(origin);
     set(root, "tensorflow_version", text_json(info.tensorflow_version));
     set(root, "tags", text_json(model->tags ? model->tags : info.tags));

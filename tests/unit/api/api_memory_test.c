@@ -513,6 +513,55 @@ static void report__lists_the_layers(void **state) {
     tare_model_close(model);
 }
 
+/* A model made in two steps, so that the second one is loaded from a temporary directory. */
+static tare_model *made_twice(const tare_model *model) {
+    tare_model *quantized, *converted;
+    OK(tare_model_quantize(&quantized, model, "weight_only", NULL, NULL));
+    OK(tare_model_convert(&converted, NULL, quantized, NULL, NULL, 0));
+    tare_model_close(quantized);
+    return converted;
+}
+
+static char *comparison_of(const tare_model *model, int format) {
+    const tare_comparison_task task = {
+        .struct_size = sizeof task, .paths = &labelled, .n_paths = 1, .options = "methods=bfloat16 limit=4"
+    };
+    tare_comparison *comparison;
+    char *text;
+    OK(tare_comparison_open(&comparison, model, &task));
+    OK(tare_comparison_report(&text, comparison, format));
+    tare_comparison_close(comparison);
+    return text;
+}
+
+static void made_models__have_a_name_in_reports(void **state) {
+    const char *folder = own_temporary_folder();
+    tare_model *model = open_glyphs(), *made[] = { made_twice(model), made_twice(model) };
+    char *texts[2];
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        OK(tare_model_describe(&texts[i], made[i]));
+    assert_string_equal(texts[0], texts[1]);
+    assert_non_null(strstr(texts[0], "\"path\": \"model\""));
+    tare_text_free(texts[0]);
+    tare_text_free(texts[1]);
+    for (int i = 0; i < 2; i++)
+        OK(tare_model_check(&texts[i], made[i], "estimate"));
+    assert_string_equal(texts[0], texts[1]);
+    assert_non_null(strstr(texts[0], "\"model\": \"model\""));
+    tare_text_free(texts[0]);
+    tare_text_free(texts[1]);
+    for (int format = TARE_COMPARISON_JSON; format <= TARE_COMPARISON_TEXT; format++) {
+        texts[0] = comparison_of(made[0], format);
+        assert_null(strstr(texts[0], folder));
+        if (format == TARE_COMPARISON_CSV) assert_non_null(strstr(texts[0], "tare convert MODEL OUT"));
+        tare_text_free(texts[0]);
+    }
+    tare_model_close(made[0]);
+    tare_model_close(made[1]);
+    tare_model_close(model);
+}
+
 static void taken_outputs__outlive_runner_and_model(void **state) {
     static float pixels[28 * 28];
     const tare_array image = {
@@ -619,6 +668,7 @@ int main(void) {
         cmocka_unit_test(comparison__ranks_by_the_metric_of_the_caller),
         cmocka_unit_test(comparison__refuses_tasks_that_do_not_fit),
         cmocka_unit_test(report__lists_the_layers),
+        cmocka_unit_test(made_models__have_a_name_in_reports),
         cmocka_unit_test(taken_outputs__outlive_runner_and_model),
         cmocka_unit_test(runner__calls_a_function_by_its_alias),
         cmocka_unit_test(model__is_chosen_by_its_tags),

@@ -91,11 +91,16 @@ static void auto__writes_what_was_measured_and_the_plan_beside_it(void **state) 
 
 static void auto_for_tpu__converts_and_replaces(void **state) {
     struct heard heard = { 0 };
-    tare_model *model = open_glyphs(&heard), *made;
+    tare_model *model = open_glyphs(&heard), *same, *made;
     char *json;
     (void)state;
     OK(tare_model_write(model, temp_path("tpu"), 0));
-    OK(tare_model_auto(NULL, model, temp_path("tpu"), &samples, 1, options_with("tpu overwrite")));
+    OK(tare_model_quantize(&same, model, "float", NULL, NULL));
+    OK(tare_model_auto(&json, same, temp_path("tpu"), &samples, 1, options_with("tpu overwrite")));
+    assert_non_null(strstr(json, "\"model\": \"model\"")); /* has no path */
+    assert_non_null(strstr(json, "tare convert MODEL "));
+    tare_text_free(json);
+    tare_model_close(same);
     assert_string_equal(heard.steps, "compare convert compare ");
     OK(tare_model_open(&made, heard.context, temp_path("tpu")));
     OK(tare_model_describe(&json, made));
