@@ -37,13 +37,21 @@ struct tare_public_side {
     size_t count;
 };
 
+/* A directory in $TMPDIR: of the handle whose model was written to it, and of those that were made from that model,
+ * whose assets are there. */
+struct tare_public_folder {
+    char *path;
+    _Atomic int shares; /* further owners */
+};
+
 struct tare_model_handle {
     struct tare_context_handle *context; /* NULL: the defaults */
     uint64_t family;                     /* of the files that it maps */
     struct tare_graph_model *model;
-    bool opened;     /* from a directory of the caller; otherwise made from another model */
-    char *path;      /* directory that it can be loaded from again; set by tare_public_path */
-    char *temporary; /* directory above `path`, removed with the handle; NULL: `path` is the caller's, or not set */
+    bool opened;                          /* from a directory of the caller; otherwise made from another model */
+    char *path;                           /* directory that it can be loaded from again; set by tare_public_path */
+    struct tare_public_folder *temporary; /* above `path`; NULL: `path` is the caller's, or not set */
+    struct tare_public_folder *source;    /* that `model` was loaded from; NULL: the caller's */
     struct tare_arena arena;
     struct tare_public_side *inputs, *outputs; /* one a signature */
     pthread_mutex_t lock; /* of `path` and `temporary`, and of building the lists of uses of `model` */
@@ -76,10 +84,8 @@ const volatile sig_atomic_t *tare_public_interrupted(const struct tare_context_h
 tare_progress_function tare_public_progress(const struct tare_context_handle *context);
 struct tare_log tare_public_log(const struct tare_context_handle *context);
 
-/* Makes a handle that owns the model; frees the model on failure. `path`: the directory it was opened from; NULL if it
- * was made from another model. */
-tare_status tare_public_model(tare_model **out, struct tare_context_handle *context, struct tare_graph_model *model,
-                              const char *path) TARE_WARN_UNUSED;
+/* Makes a handle that owns a changed copy of the model `of` (tare_public_load); frees the copy on failure. */
+tare_status tare_public_made(tare_model **out, const tare_model *of, struct tare_graph_model *copy) TARE_WARN_UNUSED;
 /* A directory that the model can be loaded from again, valid as long as the handle. Passes change a model in place, so
  * every call that needs a changed copy loads one. A model made from another is written to a temporary directory the
  * first time. Thread-safe. */

@@ -12,6 +12,7 @@
 #include "workflow/inspection.h"
 #include "api/handles.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* ---- signatures ---- */
@@ -102,8 +103,16 @@ tare_status tare_model_output(tare_array *out, const tare_model *model, const ch
 
 /* ---- opening and closing ---- */
 
-tare_status tare_public_model(tare_model **out, struct tare_context_handle *context, struct tare_graph_model *model,
-                              const char *path) {
+static void release_folder(struct tare_public_folder *folder) {
+    if (!folder || atomic_fetch_sub(&folder->shares, 1) > 0) return;
+    if (folder->path && tare_file_remove_tree(folder->path) != TARE_OK) tare_error_clear();
+    tare_free(folder->path);
+    tare_free(folder);
+}
+
+/* Owns the model, and frees it on failure. `path`: the directory it was opened from; NULL: none. */
+static tare_status make_handle(tare_model **out, struct tare_context_handle *context, struct tare_graph_model *model,
+                               const char *path) {
     tare_model *handle = tare_calloc(1, sizeof *handle);
     tare_status status = TARE_NO_MEMORY;
     *out = NULL;
@@ -123,8 +132,15 @@ tare_status tare_public_model(tare_model **out, struct tare_context_handle *cont
     return status;
 }
 
+tare_status tare_public_made(tare_model **out, const tare_model *of, struct tare_graph_model *copy) {
+    TARE_TRY(make_handle(out, of->context, copy, NULL));
+    (*out)->source = of->temporary;
+    if (of->temporary) atomic_fetch_add(&of->temporary->shares, 1);
+    return TARE_OK;
+}
+
 static tare_status hand_out(tare_model **out, tare_context *context, struct tare_graph_model *model, const char *path) {
-    TARE_TRY(tare_public_model(out, context, model, path));
+    TARE_TRY(make_handle(out, context, model, path));
     (*out)->opened = true;
     return TARE_OK;
 }
@@ -175,8 +191,8 @@ void tare_model_close(tare_model *model) {
     tare_model_free(model->model);
     pthread_mutex_destroy(&model->lock);
     tare_arena_free(&model->arena);
-    if (model->temporary && tare_file_remove_tree(model->temporary) != TARE_OK) tare_error_clear();
-    tare_free(model->temporary);
+    release_folder(model->temporary);
+    release_folder(model->source);
     tare_free(model->path);
     tare_free(model);
 }
@@ -245,8 +261,9 @@ static tare_status write_model(const tare_model *model, const char *directory, u
 static tare_status write_temporary(tare_model *model) {
     const struct tare_export_options options = { 0 };
     char *path;
-    if (!model->temporary) TARE_TRY(tare_public_temporary(&model->temporary));
-    path = tare_path_join(model->temporary, "model");
+    if (!model->temporary && !(model->temporary = tare_calloc(1, sizeof *model->temporary))) return TARE_NO_MEMORY;
+    if (!model->temporary->path) TARE_TRY(tare_public_temporary(&model->temporary->path));
+    path = tare_path_join(model->temporary->path, "model");
     if (!path) return TARE_NO_MEMORY;
     const tare_status status = tare_saved_model_export(model->model, path, &options);
     if (status == TARE_OK)

@@ -91,7 +91,7 @@ static tare_status quantize_model(tare_model **out, char **json, const tare_mode
     tare_composites_log(&logs.all, &quantized.composites);
     if (json) TARE_CHECK(describe(json, &quantized, &logs.warnings));
     if (!out) goto done;
-    status = tare_public_model(out, model->context, made, NULL);
+    status = tare_public_made(out, model, made);
     made = NULL;
 done:
     if (status != TARE_OK && json) {
@@ -205,7 +205,7 @@ tare_status tare_model_convert_quantized(tare_model **out, char **report, const 
     TARE_CHECK(tare_public_check_values(model));
     TARE_CHECK(tare_public_load(&made, model));
     TARE_CHECK(convert(made, report, &arena, model, &converter, &values.how, contents));
-    status = tare_public_model(out, model->context, made, NULL);
+    status = tare_public_made(out, model, made);
     made = NULL;
 done:
     if (status != TARE_OK && report) {

@@ -125,6 +125,18 @@ static tare_status check_folder(const struct tare_saved_model *source, const cha
     return status;
 }
 
+const char *const tare_source_folders[TARE_SOURCE_FOLDERS] = { "assets", "assets.extra" };
+
+static tare_status find_folders(struct tare_saved_model *source) {
+    for (size_t i = 0; i < TARE_SOURCE_FOLDERS; i++) {
+        char *path = tare_path_join(source->path, tare_source_folders[i]);
+        if (!path) return TARE_NO_MEMORY;
+        source->has_folder[i] = tare_file_kind_of(path) == TARE_FILE_DIRECTORY;
+        tare_free(path);
+    }
+    return TARE_OK;
+}
+
 static tare_status parse_file(struct tare_saved_model *source, bool read_only) {
     bool found;
     if (tare_file_kind_of(source->path) != TARE_FILE_DIRECTORY) return tare_model_hint(source->path);
@@ -296,6 +308,7 @@ enum { BY_TAGS = -1 };
 static tare_status open_all(struct tare_saved_model *source, const struct tare_saved_model_options *options,
                             int64_t index) {
     TARE_TRY(parse_file(source, options && options->read_only));
+    TARE_TRY(find_folders(source));
     if (!source->n_wires) tare_file_unmap(&source->file); /* the messages hold copies */
     if (index == BY_TAGS || (options && options->tags))
         TARE_TRY(choose_meta(source, options));

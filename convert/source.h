@@ -13,6 +13,10 @@
 struct tare_graph_model;
 struct tare_import_faults;
 
+/* Folders that are copied to what is written. */
+enum { TARE_SOURCE_FOLDERS = 2 };
+extern const char *const tare_source_folders[TARE_SOURCE_FOLDERS];
+
 struct tare_saved_model {
     struct tare_arena arena; /* the messages */
     char *path;
@@ -27,6 +31,7 @@ struct tare_saved_model {
     size_t n_wires, wires_capacity;
     const struct tare_wire_graph *wire;          /* of the chosen one */
     struct tare_bundle *bundle;                  /* NULL: no checkpoint */
+    bool has_folder[TARE_SOURCE_FOLDERS];        /* when it was opened */
     bool without_values;                         /* from the options */
     struct tare_import_faults *faults;           /* not NULL: all that is wrong is expected (convert/import/import.h) */
     pthread_mutex_t lock;                        /* of `trackable` */

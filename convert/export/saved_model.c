@@ -149,13 +149,20 @@ static tare_status write_checkpoint(const struct exporter *e, const char *direct
 /* ---- other files ---- */
 
 static tare_status copy_folder(const struct exporter *e, const char *directory, const char *name) {
-    char *from = e->source ? tare_path_join(e->source->path, name) : NULL, *to = tare_path_join(directory, name);
-    tare_status status = to ? TARE_OK : TARE_NO_MEMORY;
-    if (status == TARE_OK && from && tare_file_kind_of(from) == TARE_FILE_DIRECTORY)
-        status = tare_file_copy_tree(e->source->path, from, to);
+    char *from = tare_path_join(e->source->path, name), *to = tare_path_join(directory, name);
+    tare_status status = from && to ? TARE_OK : TARE_NO_MEMORY;
+    if (status == TARE_OK && tare_file_kind_of(from) != TARE_FILE_DIRECTORY)
+        status = TARE_FAIL(TARE_IO, "'%s', which the model had when it was opened, is missing (restore it)", from);
+    if (status == TARE_OK) status = tare_file_copy_tree(e->source->path, from, to);
     tare_free(from);
     tare_free(to);
     return status;
+}
+
+static tare_status copy_folders(const struct exporter *e, const char *directory) {
+    for (size_t i = 0; e->source && i < TARE_SOURCE_FOLDERS; i++)
+        if (e->source->has_folder[i]) TARE_TRY(copy_folder(e, directory, tare_source_folders[i]));
+    return TARE_OK;
 }
 
 static tare_status write_directory(struct exporter *e, const struct tare_export_options *options,
@@ -165,8 +172,7 @@ static tare_status write_directory(struct exporter *e, const struct tare_export_
     TARE_TRY(make_message(&message, e));
     TARE_TRY(write_message(message, directory));
     if (has_checkpoint(e)) TARE_TRY(write_checkpoint(e, directory));
-    TARE_TRY(copy_folder(e, directory, "assets"));
-    TARE_TRY(copy_folder(e, directory, "assets.extra"));
+    TARE_TRY(copy_folders(e, directory));
     if (e->source) TARE_TRY(tare_origin_write(directory, output->path, e->source->path));
     return options && options->extra ? options->extra(options->extra_arg, directory) : TARE_OK;
 }

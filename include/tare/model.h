@@ -51,7 +51,8 @@ TARE_API int64_t tare_model_weight_size(const tare_model *model);
 
 /* Writes the model as a SavedModel directory, pruned to what its signatures and aliases use. `flags`: bits of enum
  * tare_write_flags. The directory is renamed into place when it is complete; on failure no partial output
- * remains. A model that was opened without a checkpoint is written without one. */
+ * remains. A model that was opened without a checkpoint is written without one. TARE_ERROR_IO if the folder assets or
+ * assets.extra was removed since the model was opened. */
 TARE_API TARE_CHECKED tare_status tare_model_write(const tare_model *model, const char *directory, unsigned flags);
 
 #ifdef __cplusplus

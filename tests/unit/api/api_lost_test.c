@@ -1,5 +1,5 @@
-/* Models and data files that become shorter while a program has them open: calls on them fail and name the file. Calls
- * on another model of the same context, in another thread, and on other data do not. */
+/* Models and data files that become shorter or lose a folder while a program has them open: calls on them fail and
+ * name the file. Calls on another model of the same context, in another thread, and on other data do not. */
 #include "include/tare/tare.h"
 
 #include "support/api_check.h"
@@ -196,10 +196,56 @@ static void a_lost_data_file__fails_its_reader_alone(void **state) {
     }
 }
 
+/* A command whose last argument is FOLDER/NAME. */
+static void shell(const char *command, const char *folder, const char *name) {
+    char text[4096];
+    snprintf(text, sizeof text, "%s '%s/%s'", command, folder, name);
+    assert_int_equal(system(text), 0);
+}
+
+static void a_lost_folder__fails_the_writing(void **state) {
+    static const char *const folders[] = { "assets", "assets.extra" };
+    for (int i = 0; i < 2; i++) {
+        const char *const path = temp_path(i ? "a" : "b"), *const out = temp_path("out");
+        tare_model *model, *made;
+        (void)state;
+        shell("cp -rL '" GLYPHS "saved_model'", path, "");
+        shell("mkdir", path, folders[i]);
+        OK(tare_model_open(&model, NULL, path));
+        OK(tare_model_quantize(&made, model, "weight_only", NULL, NULL));
+        shell("rmdir", path, folders[i]);
+        REFUSED(tare_model_write(model, out, 0), TARE_ERROR_IO, "which the model had when it was opened");
+        assert_non_null(strstr(tare_error_text(), folders[i]));
+        REFUSED(tare_model_write(made, out, 0), TARE_ERROR_IO, "which the model had when it was opened");
+        assert_int_not_equal(access(out, F_OK), 0);
+        tare_model_close(made);
+        tare_model_close(model);
+    }
+}
+
+static void a_made_model__keeps_the_folders_of_one_that_is_closed(void **state) {
+    const char *const path = temp_path("with_assets"), *const out = temp_path("kept");
+    tare_model *model, *quantized, *converted;
+    (void)state;
+    shell("cp -rL '" GLYPHS "saved_model'", path, "");
+    shell("mkdir", path, "assets");
+    shell("echo a >", path, "assets/words.txt");
+    OK(tare_model_open(&model, NULL, path));
+    OK(tare_model_quantize(&quantized, model, "weight_only", NULL, NULL));
+    OK(tare_model_convert(&converted, NULL, quantized, NULL, NULL, 0));
+    tare_model_close(quantized);
+    tare_model_close(model);
+    OK(tare_model_write(converted, out, 0));
+    tare_model_close(converted);
+    assert_int_equal(access(temp_path("kept/assets/words.txt"), F_OK), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lost_checkpoint__fails_the_calls_on_its_model_alone),
         cmocka_unit_test(after_a_loss__nothing_is_handed_out),
+        cmocka_unit_test(a_lost_folder__fails_the_writing),
+        cmocka_unit_test(a_made_model__keeps_the_folders_of_one_that_is_closed),
         cmocka_unit_test(a_lost_data_file__fails_its_reader_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
