@@ -1,110 +1,16 @@
 /* StringFormat, StringNGrams, EncodeBase64 and DecodeBase64. */
-#include "base/alloc.h"
-#include "base/format.h"
-#include "interpreter/ops/support/move.h"
+#include "interpreter/ops/string/summary.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/string/text.h"
-#include "base/tensor/number.h"
 
-#include <float.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- StringFormat ---- */
 
-/* TensorFlow's strings::StrCat: digits10 significant digits if they read back as the same number, max_digits10
- * otherwise. Floats of less than 32 bits are printed as float32. */
-static void append_real(struct tare_strbuf *out, double value, bool is_double) {
-    char text[64];
-    if (isnan(value)) {
-        tare_strbuf_puts(out, signbit(value) ? "-nan" : "nan");
-        return;
-    }
-    tare_format(text, sizeof text, "%.*g", is_double ? DBL_DIG : FLT_DIG, value);
-    if (is_double ? tare_read_double(text, NULL) != value : tare_read_float(text, NULL) != (float)value)
-        tare_format(text, sizeof text, "%.*g", is_double ? DBL_DECIMAL_DIG : FLT_DECIMAL_DIG, value);
-    tare_strbuf_puts(out, text);
-}
-
-static void append_element(struct tare_strbuf *out, const struct tare_tensor *tensor, int64_t i) {
-    switch (tare_dtype_get(tensor->dtype)->class) {
-    case TARE_CLASS_STRING: {
-        struct tare_str text = tare_text_at(tensor, i);
-        tare_strbuf_putc(out, '"');
-        tare_strbuf_append(out, text.data, text.size);
-        tare_strbuf_putc(out, '"');
-        break;
-    }
-    case TARE_CLASS_BOOL:
-        tare_strbuf_putc(out, tare_tensor_get_i64(tensor, i) ? '1' : '0');
-        break;
-    case TARE_CLASS_FLOAT:
-        append_real(out, tare_tensor_get_f64(tensor, i), tensor->dtype == TARE_DT_DOUBLE);
-        break;
-    case TARE_CLASS_COMPLEX:
-        for (int part = 0; part < 2; part++) {
-            tare_strbuf_putc(out, part ? ',' : '(');
-            append_real(out,
-                        tensor->dtype == TARE_DT_COMPLEX64 ? (double)TARE_CONST_DATA(float, tensor)[2 * i + part]
-                                                           : TARE_CONST_DATA(double, tensor)[2 * i + part],
-                        tensor->dtype == TARE_DT_COMPLEX128);
-        }
-        tare_strbuf_putc(out, ')');
-        break;
-    case TARE_CLASS_OBJECT:
-        tare_strbuf_printf(out, "<%s>", tare_dtype_name(tensor->dtype));
-        break;
-    case TARE_CLASS_UNSIGNED:
-        tare_strbuf_printf(out, "%llu", (unsigned long long)tare_tensor_get_i64(tensor, i));
-        break;
-    default:
-        tare_strbuf_printf(out, "%lld", (long long)tare_tensor_get_i64(tensor, i));
-        break;
-    }
-}
-
-/* What separates the entries of dimension d. */
-static void append_space(struct tare_strbuf *out, const struct tare_tensor *tensor, int d) {
-    for (int n = tensor->shape.rank - d - 1; n > 0; n--)
-        tare_strbuf_putc(out, '\n');
-    for (int n = d + 1 == tensor->shape.rank ? d : 0; n <= d; n++)
-        tare_strbuf_putc(out, ' ');
-}
-
-/* Formats nested brackets; prints the first and last `edge` entries of each dimension. */
-static void append_tensor(struct tare_strbuf *out, const struct tare_tensor *tensor, int d, int64_t at, int64_t edge) {
-    int64_t dim, inner;
-    if (d == tensor->shape.rank) {
-        append_element(out, tensor, at);
-        return;
-    }
-    dim = tensor->shape.dims[d];
-    inner = tare_move_product(&tensor->shape, d + 1, tensor->shape.rank);
-    tare_strbuf_putc(out, '[');
-    for (int64_t i = 0; i < dim; i++) {
-        const bool skip = edge < dim - edge && i == edge;
-        if (i || skip) append_space(out, tensor, d);
-        if (skip) {
-            tare_strbuf_puts(out, "...");
-            i = dim - edge - 1;
-            continue;
-        }
-        append_tensor(out, tensor, d + 1, at + i * inner, edge);
-    }
-    tare_strbuf_putc(out, ']');
-}
-
-/* `summarize` counts entries at each end of a dimension, -1 stands for all; there are no more than elements, so that of
- * an empty tensor's rows none is printed, and nothing at all of booleans. */
-static void append_summary(struct tare_strbuf *out, const struct tare_tensor *tensor, int64_t summarize) {
-    const int64_t edge = summarize < 0 || summarize > tensor->elements ? tensor->elements : summarize;
-    if (edge == 0 && tensor->dtype == TARE_DT_BOOL) return;
-    if (tensor->shape.rank == 0 && edge == 0)
-        tare_strbuf_puts(out, "...");
-    else
-        append_tensor(out, tensor, 0, 0, edge);
+/* Where the next placeholder begins. An empty one is between each two bytes. */
+static const char *find_placeholder(const char *template, const char *placeholder) {
+    if (*placeholder) return strstr(template, placeholder);
+    return template[0] && template[1] ? template + 1 : NULL;
 }
 
 static tare_status run_format(struct tare_kernel *kernel) {
@@ -115,11 +21,10 @@ static tare_status run_format(struct tare_kernel *kernel) {
     struct tare_strbuf buf = { 0 };
     size_t used = 0, length = strlen(placeholder);
     tare_status status;
-    if (!length) return TARE_FAIL(TARE_INVALID_ARGUMENT, "placeholder is empty");
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_STRING, &scalar));
-    for (; (found = strstr(template, placeholder)); template = found + length) {
+    for (; (found = find_placeholder(template, placeholder)); template = found + length) {
         tare_strbuf_append(&buf, template, (size_t)(found - template));
-        if (used < kernel->n_inputs) append_summary(&buf, &kernel->inputs[used], summarize);
+        if (used < kernel->n_inputs) tare_summarize_edges(&buf, &kernel->inputs[used], summarize);
         used++;
     }
     tare_strbuf_puts(&buf, template);

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.framework import types_pb2
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from golden import Golden, T  # noqa: E402
@@ -13,6 +14,23 @@ from golden import Golden, T  # noqa: E402
 
 def text(data):
     return np.array(data, dtype=object)
+
+
+def attrs_text(given):
+    """The attributes of one op, as tests/support/attrs_text.h reads them."""
+    return "; ".join(f"{key}: {str(value).lower() if isinstance(value, bool) else repr(value)}" for key, value in given.items())
+
+
+def types_text(tensors):
+    return "[" + ", ".join(types_pb2.DataType.Name(tensor.dtype.as_datatype_enum) for tensor in tensors) + "]"
+
+
+def message(error):
+    """The text of an error that one op returned."""
+    return error.message.split("}} ")[1].split(" [Op:")[0]
+
+
+EVERY_BYTE = text([bytes([byte]) for byte in range(256)])
 
 
 def image_file():
@@ -283,6 +301,30 @@ def string_number():
     g.save(__file__, "string_number")
 
 
+def string_format():
+    """Strings with every byte, dtypes that are not printed, an empty placeholder."""
+    g = Golden()
+
+    def case(values, template="%s", placeholder="%s", summarize=3):
+        given = [tf.constant(value) for value in values]
+        printed = f"T: {types_text(given)}; " + attrs_text({"template": template, "placeholder": placeholder, "summarize": summarize})
+        names = {"template": template, "placeholder": placeholder, "summarize": summarize}
+        try:
+            got = tf.raw_ops.StringFormat(inputs=given, **names)
+            g.case("StringFormat", printed, [value.numpy() for value in given], [got.numpy()])
+        except tf.errors.InvalidArgumentError as error:
+            g.case("StringFormat", printed, [value.numpy() for value in given], [], error=message(error))
+    case([EVERY_BYTE], summarize=-1)
+    for value in (b"a\"b\n", "\u00e9\u65e5\U0001f600'\\".encode(), [[b"\t"], [b"\r\n"]]):
+        case([value])
+    for summarize in (-1, 0, 1, 2, 5):
+        case([np.full([2, 2], 1 + 2j, np.complex64), np.complex128(1)], "%s|%s", summarize=summarize)
+    case([np.zeros([2, 0], np.complex64)])
+    for template, count in (("ab", 1), ("abc", 2), ("ab", 0), ("", 0), ("", 1), ("a", 0)):
+        case([np.int32(7)] * count, template, placeholder="")
+    g.save(__file__, "string_format")
+
+
 def unicode():
     """Control characters, which are errors of UnicodeTranscode where errors are strict."""
     g = Golden()
@@ -301,6 +343,6 @@ def unicode():
 
 
 tf.config.threading.set_intra_op_parallelism_threads(1)  # TensorFlow divides random numbers between its threads
-FAMILIES = {f.__name__: f for f in (image_file, index_shuffle, model, random, regex, string, string_number, traces, truncated_normal, unicode, xla_move)}
+FAMILIES = {f.__name__: f for f in (image_file, index_shuffle, model, random, regex, string, string_format, string_number, traces, truncated_normal, unicode, xla_move)}
 for name in sys.argv[1:] or FAMILIES:
     FAMILIES[name]()
