@@ -57,6 +57,12 @@ has "$work/one" "product  float32  [?,1]"
 expect 1 "Output directory already exists" "$tare" ops MatMul --shape [?,2] --shape [2,1] --attr T=float --save-model "$work/product"
 expect 1 "inner sizes differ: [?,2] times [3,1]" "$tare" ops MatMul --shape [?,2] --shape [3,1] --attr T=float --save-model "$work/bad"
 absent "$work/bad"
+
+# Print writes what TensorFlow does
+"$tare" ops Print --shape int32[1] --shape int32[2,2] --shape int32[1] --attr 'message="m: "' --save-model "$work/print" || fail "the model of Print"
+"$TARE_TEST_HELPERS/op_model" array "$work/x.npy" 'int32[1] 5' && "$TARE_TEST_HELPERS/op_model" array "$work/data.npy" 'int32[2,2] 1 2 3 4'
+"$tare" run "$work/print" --input input="$work/x.npy" --input data_0="$work/data.npy" --input data_1="$work/x.npy" 2>"$work/printed" >"$work/one"
+grep -qxF 'm: [[1 2][3...]...][5]' "$work/printed" || fail "Print: $(cat "$work/printed")"
 expect 1 "input 0 is a reference" "$tare" ops Bump --shape [] --plugin "$everything" --save-model "$work/bad"
 expect 1 "NoOp has no output" "$tare" ops NoOp --save-model "$work/bad"
 

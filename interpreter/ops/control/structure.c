@@ -1,6 +1,7 @@
 /* Structural ops: constants, placeholders, identities, assertions and checks, printing. */
 #include "interpreter/ops/families.h"
 #include "interpreter/kernel.h"
+#include "interpreter/ops/string/summary.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
 
@@ -108,29 +109,14 @@ static tare_status run_check_numerics(struct tare_kernel *kernel) {
     return tare_kernel_forward(kernel, 0, 0);
 }
 
-static void print_element(struct tare_strbuf *text, const struct tare_tensor *tensor, int64_t i) {
-    if (tensor->dtype == TARE_DT_STRING) {
-        const struct tare_str *s = &TARE_CONST_DATA(struct tare_str, tensor)[i];
-        tare_strbuf_append(text, s->data, s->size);
-    } else if (tare_dtype_is_floating(tensor->dtype)) {
-        tare_strbuf_printf(text, "%g", tare_tensor_get_f64(tensor, i));
-    } else if (tensor->dtype == TARE_DT_RESOURCE || tensor->dtype == TARE_DT_VARIANT) {
-        tare_strbuf_puts(text, "<object>");
-    } else {
-        tare_strbuf_printf(text, "%lld", (long long)tare_tensor_get_i64(tensor, i));
-    }
-}
-
-/* Formats "[a b c...]": the first elements of each tensor. */
-static void print_values(struct tare_strbuf *text, const struct tare_tensor *tensors, size_t count, int64_t most) {
-    for (size_t t = 0; t < count; t++) {
+/* Appends the first elements of each input but the condition or the forwarded one: "[a b c...]". */
+static void append_values(struct tare_strbuf *text, const struct tare_kernel *kernel, const char *between) {
+    const int64_t most = tare_node_int(kernel->node, "summarize", 3);
+    for (size_t i = 1; i < kernel->n_inputs; i++) {
+        if (i > 1) tare_strbuf_puts(text, between);
         tare_strbuf_putc(text, '[');
-        for (int64_t i = 0; i < tensors[t].elements && (most < 0 || i < most); i++) {
-            if (i) tare_strbuf_putc(text, ' ');
-            print_element(text, &tensors[t], i);
-        }
-        tare_strbuf_puts(text, most >= 0 && tensors[t].elements > most ? "...]" : "]");
-        if (t + 1 < count) tare_strbuf_putc(text, ' ');
+        tare_summarize_first(text, &kernel->inputs[i], most);
+        tare_strbuf_putc(text, ']');
     }
 }
 
@@ -141,7 +127,7 @@ static tare_status run_assert(struct tare_kernel *kernel) {
     for (int64_t i = 0; i < kernel->inputs[0].elements; i++)
         holds &= TARE_CONST_DATA(bool, &kernel->inputs[0])[i];
     if (holds) return TARE_OK;
-    print_values(&text, kernel->inputs + 1, kernel->n_inputs - 1, tare_node_int(kernel->node, "summarize", 3));
+    append_values(&text, kernel, " ");
     status = TARE_FAIL(TARE_INVALID_ARGUMENT, "assertion failed: %s", tare_strbuf_text(&text));
     tare_strbuf_free(&text);
     return status;
@@ -168,7 +154,7 @@ static tare_status run_print(struct tare_kernel *kernel) {
     if (first < 0 || state->printed < first) {
         state->printed++;
         tare_strbuf_puts(&text, tare_node_string(kernel->node, "message", ""));
-        print_values(&text, kernel->inputs + 1, kernel->n_inputs - 1, tare_node_int(kernel->node, "summarize", 3));
+        append_values(&text, kernel, "");
         tare_strbuf_putc(&text, '\n');
         tare_strbuf_print(&text, stderr); /* at once: lines of other threads must not be in the middle */
         tare_strbuf_free(&text);

@@ -102,6 +102,22 @@ static void append_edges(struct tare_strbuf *out, const struct tare_tensor *tens
     tare_strbuf_putc(out, ']');
 }
 
+/* Appends dimension d from element *at on, without its brackets. */
+static void append_first(struct tare_strbuf *out, const struct tare_tensor *tensor, int d, int64_t *at, int64_t most) {
+    const bool innermost = d + 1 == tensor->shape.rank;
+    for (int64_t i = 0; i < tensor->shape.dims[d] && *at < most; i++) {
+        if (innermost) {
+            if (i) tare_strbuf_putc(out, ' ');
+            append_element(out, tensor, (*at)++, "");
+            if (*at == most && i + 1 < tensor->shape.dims[d] && d > 0) tare_strbuf_puts(out, "...");
+        } else {
+            tare_strbuf_putc(out, '[');
+            append_first(out, tensor, d + 1, at, most);
+            tare_strbuf_putc(out, ']');
+        }
+    }
+}
+
 /* There are no more than elements, so that of an empty tensor's rows none is printed. */
 static int64_t limit(const struct tare_tensor *tensor, int64_t most) {
     return most < 0 || most > tensor->elements ? tensor->elements : most;
@@ -124,4 +140,16 @@ void tare_summarize_edges(struct tare_strbuf *out, const struct tare_tensor *ten
         append_line(out, tensor, most, "");
         tare_strbuf_putc(out, ']');
     }
+}
+
+void tare_summarize_first(struct tare_strbuf *out, const struct tare_tensor *tensor, int64_t most) {
+    int64_t at = 0;
+    most = limit(tensor, most);
+    if (is_blank(tensor, most)) return;
+    if (tensor->shape.rank == 0 || !is_printed(tensor->dtype)) {
+        append_line(out, tensor, most, "");
+        return;
+    }
+    append_first(out, tensor, 0, &at, most);
+    if (most < tensor->elements) tare_strbuf_puts(out, "...");
 }

@@ -11,5 +11,7 @@
 /* Appends the first and last `most` entries of each dimension, strings in quotes: "[[0 ... 4]\n [5 ... 9]]". -1: all.
  */
 void tare_summarize_edges(struct tare_strbuf *out, const struct tare_tensor *tensor, int64_t most);
+/* Appends the first `most` elements without the outer brackets: "[1 2][3...]...". -1: all. */
+void tare_summarize_first(struct tare_strbuf *out, const struct tare_tensor *tensor, int64_t most);
 
 #endif

@@ -325,6 +325,27 @@ def string_format():
     g.save(__file__, "string_format")
 
 
+def structure():
+    """The text of Assert: brackets of dimensions, strings with every ASCII character, dtypes that are not printed."""
+    g = Golden()
+    square = np.arange(8, dtype=np.int32).reshape(2, 2, 2)
+    shapes = [square, square.reshape(2, 4), square.reshape(8), np.int32(7), np.zeros([0], np.int32), np.zeros([3, 0], np.int32),
+              np.zeros([0, 3], np.int32), np.zeros([1, 2, 0], np.int32)]
+    numbers = [np.array([0.1, 0.405638, 0.666458249, 16777216, 1e-30, np.inf, np.nan, -1], np.float32), np.array([0.1, 1e300]),
+               np.array([0.1, 1.5], np.float16), np.array([1, 2 ** 64 - 1], np.uint64), np.array([-1], np.int8)]
+    others = [np.array([True, False]), np.array(True), np.zeros([0], bool), np.full([2, 2], 1 + 2j, np.complex64), np.complex128(1)]
+    strings = [EVERY_BYTE[:128], text(b"a\"b\n"), text([["\u00e9".encode(), b"b"], [b"c", b""]])]
+    for values in (shapes, numbers, others, strings):
+        for summarize in (-1, 0, 1, 3, 5):
+            given = [tf.constant(value) for value in values]
+            try:
+                tf.raw_ops.Assert(condition=False, data=given, summarize=summarize)
+            except tf.errors.InvalidArgumentError as error:
+                g.case("Assert", f"T: {types_text(given)}; summarize: {summarize}", [np.array(False), *(value.numpy() for value in given)], [],
+                       error=message(error))
+    g.save(__file__, "structure")
+
+
 def unicode():
     """Control characters, which are errors of UnicodeTranscode where errors are strict."""
     g = Golden()
@@ -343,6 +364,6 @@ def unicode():
 
 
 tf.config.threading.set_intra_op_parallelism_threads(1)  # TensorFlow divides random numbers between its threads
-FAMILIES = {f.__name__: f for f in (image_file, index_shuffle, model, random, regex, string, string_format, string_number, traces, truncated_normal, unicode, xla_move)}
+FAMILIES = {f.__name__: f for f in (image_file, index_shuffle, model, random, regex, string, string_format, string_number, structure, traces, truncated_normal, unicode, xla_move)}
 for name in sys.argv[1:] or FAMILIES:
     FAMILIES[name]()
