@@ -113,19 +113,8 @@ static tare_status infer_encode(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Whether the number is a character: neither beyond Unicode nor a surrogate nor one of the 66 noncharacters. */
 static bool is_character(uint32_t code) {
-    if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return false;
-    return !(code >= 0xFDD0 && code <= 0xFDEF) && (code & 0xFFFE) != 0xFFFE;
-}
-
-/* The code point at *k, and of two surrogates that errors: 'ignore' leaves the one that they form. */
-static uint32_t code_at(const struct tare_tensor *values, int64_t *k, int64_t end, bool pairs) {
-    const int32_t *codes = values->data;
-    const uint32_t code = (uint32_t)codes[*k], next = *k + 1 < end ? (uint32_t)codes[*k + 1] : 0;
-    if (!pairs || code < 0xD800 || code > 0xDBFF || next < 0xDC00 || next > 0xDFFF) return code;
-    ++*k;
-    return 0x10000 + ((code - 0xD800) << 10) + (next - 0xDC00);
+    return code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
 }
 
 static tare_status run_encode(struct tare_kernel *kernel) {
@@ -141,12 +130,16 @@ static tare_status run_encode(struct tare_kernel *kernel) {
     for (int64_t i = 0; status == TARE_OK && i < kernel->outputs[0].elements; i++) {
         const int64_t end = tare_tensor_get_i64(splits, i + 1);
         for (int64_t k = tare_tensor_get_i64(splits, i); k < end; k++) {
-            uint32_t code = code_at(values, &k, end, policy.ignore);
-            if (!is_character(code) && policy.strict) {
-                tare_strbuf_free(&buf);
-                return TARE_FAIL(TARE_INVALID_ARGUMENT, "Code point is out of range for Unicode, or a noncharacter.");
+            uint32_t code = (uint32_t)TARE_CONST_DATA(int32_t, values)[k];
+            if (!is_character(code)) {
+                if (policy.ignore) continue;
+                if (policy.strict) {
+                    tare_strbuf_free(&buf);
+                    return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                                     "Code point is out of range for Unicode, or is a surrogate.");
+                }
+                code = policy.replacement;
             }
-            if (!is_character(code) && !policy.ignore) code = policy.replacement;
             tare_codepoint_write(&buf, policy.output, code);
         }
         status = tare_text_store(&kernel->outputs[0], i, &buf);

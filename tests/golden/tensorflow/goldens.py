@@ -347,19 +347,31 @@ def structure():
 
 
 def unicode():
-    """Control characters, which are errors of UnicodeTranscode where errors are strict."""
+    """Control characters, which are errors of UnicodeTranscode where errors are strict; numbers that are not characters."""
     g = Golden()
-    texts = ["a\nb".encode(), "\x85c".encode()]
+
+    def case(op, attrs, inputs):
+        printed = attrs_text(attrs)
+        try:
+            got = getattr(tf.raw_ops, op)(**inputs, **attrs)
+            outputs = [value.numpy() for value in (got if isinstance(got, tuple) else [got])]
+            g.case(op, printed, list(inputs.values()), outputs, dynamic=op != "UnicodeEncode")
+        except tf.errors.InvalidArgumentError as error:
+            g.case(op, printed, list(inputs.values()), [], error=message(error), dynamic=op != "UnicodeEncode")
+
+    texts = text(["a\nb".encode(), "\x85c".encode()])
     for op, attrs in (("UnicodeTranscode", {"output_encoding": "UTF-8"}), ("UnicodeDecodeWithOffsets", {})):
         for errors in ("strict", "replace", "ignore"):
-            given = {"input_encoding": "UTF-8", "errors": errors, "replace_control_characters": True, **attrs}
-            printed = "; ".join(f"{key}: {str(value).lower() if value is True else repr(value)}" for key, value in given.items())
-            try:
-                got = getattr(tf.raw_ops, op)(input=texts, **given)
-                outputs = [value.numpy() for value in (got if isinstance(got, tuple) else [got])]
-                g.case(op, printed, [text(texts)], outputs, dynamic=True)
-            except tf.errors.InvalidArgumentError:
-                g.case(op, printed, [text(texts)], [], error="Invalid formatting", dynamic=True)
+            case(op, {"input_encoding": "UTF-8", "errors": errors, "replace_control_characters": True, **attrs}, {"input": texts})
+    ends = [65, 0xD7FF, 0xE000, 0xFDCF, 0xFDD0, 0xFDEF, 0xFDF0, *(plane + end for plane in range(0, 0x110000, 0x10000) for end in (0xFFFE, 0xFFFF))]
+    for encoding in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
+        for errors in ("strict", "replace", "ignore"):
+            for codes in (ends, [0xD83D, 0xDE00, 65], [65, 0xD800], [0xDFFF, 0xD83D], [0xD83D, 0xD83D, 0xDE00], [-1, 66, 0x110000]):
+                case("UnicodeEncode", {"output_encoding": encoding, "errors": errors},
+                     {"input_values": np.array(codes, np.int32), "input_splits": np.array([0, len(codes)], np.int64)})
+        for replacement in (0xFFFF, 0xD83D, 0x10FFFF):
+            case("UnicodeEncode", {"output_encoding": encoding, "replacement_char": replacement},
+                 {"input_values": np.array([0xDE00, 65, 0xDE00, 0xDE00], np.int32), "input_splits": np.array([0, 2, 4], np.int64)})
     g.save(__file__, "unicode")
 
 
