@@ -347,17 +347,19 @@ def structure():
 
 
 def unicode():
-    """Control characters, which are errors of UnicodeTranscode where errors are strict; numbers that are not characters."""
+    """Control characters, which are errors of UnicodeTranscode where errors are strict; numbers that are not characters;
+    the code points before and after each change of the script."""
     g = Golden()
+    without_shape = ("UnicodeTranscode", "UnicodeDecodeWithOffsets")
 
     def case(op, attrs, inputs):
         printed = attrs_text(attrs)
         try:
             got = getattr(tf.raw_ops, op)(**inputs, **attrs)
             outputs = [value.numpy() for value in (got if isinstance(got, tuple) else [got])]
-            g.case(op, printed, list(inputs.values()), outputs, dynamic=op != "UnicodeEncode")
+            g.case(op, printed, list(inputs.values()), outputs, dynamic=op in without_shape)
         except tf.errors.InvalidArgumentError as error:
-            g.case(op, printed, list(inputs.values()), [], error=message(error), dynamic=op != "UnicodeEncode")
+            g.case(op, printed, list(inputs.values()), [], error=message(error), dynamic=op in without_shape)
 
     texts = text(["a\nb".encode(), "\x85c".encode()])
     for op, attrs in (("UnicodeTranscode", {"output_encoding": "UTF-8"}), ("UnicodeDecodeWithOffsets", {})):
@@ -372,6 +374,9 @@ def unicode():
         for replacement in (0xFFFF, 0xD83D, 0x10FFFF):
             case("UnicodeEncode", {"output_encoding": encoding, "replacement_char": replacement},
                  {"input_values": np.array([0xDE00, 65, 0xDE00, 0xDE00], np.int32), "input_splits": np.array([0, 2, 4], np.int64)})
+    scripts = tf.raw_ops.UnicodeScript(input=range(0x110000)).numpy()
+    changes = np.flatnonzero(np.diff(scripts)).astype(np.int32)
+    case("UnicodeScript", {}, {"input": np.stack([changes, changes + 1])})
     g.save(__file__, "unicode")
 
 
