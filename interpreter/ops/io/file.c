@@ -48,35 +48,30 @@ static tare_status csv_error(const char *what, struct tare_str record) {
                      record.data);
 }
 
-/* Reads the field at *at into `out`; *more is false after the last field. Quoted fields may contain delimiters, line
- * ends and doubled quotes. */
-static tare_status read_field(struct tare_strbuf *out, bool *more, size_t *at, const struct csv *csv,
-                              struct tare_str record) {
+static bool is_line_end(char c) {
+    return c == '\n' || c == '\r';
+}
+
+/* Reads the field at *at into `out`; *at becomes the place after its delimiter. Quoted fields may contain delimiters,
+ * line ends and doubled quotes. */
+static tare_status read_field(struct tare_strbuf *out, size_t *at, const struct csv *csv, struct tare_str record) {
     size_t i = *at;
-    out->size = 0;
-    if (csv->quotes && i < record.size && record.data[i] == '"') {
-        for (i++;; i++) {
-            if (i >= record.size)
-                return csv_error("Quoted field has to end with quote followed by delim or end", record);
-            if (record.data[i] == '"') {
-                if (i + 1 < record.size && record.data[i + 1] == '"')
-                    i++;
-                else
-                    break;
-            }
+    if (csv->quotes && record.data[i] == '"') {
+        for (i++; i + 1 < record.size && (record.data[i] != '"' || record.data[i + 1] != csv->delimiter); i++) {
+            if (record.data[i] == '"' && record.data[++i] != '"')
+                return csv_error("Quote inside a string has to be escaped by another quote", record);
             tare_strbuf_putc(out, record.data[i]);
         }
-        i++;
-        if (i < record.size && record.data[i] != csv->delimiter)
+        if (i >= record.size || record.data[i] != '"')
             return csv_error("Quoted field has to end with quote followed by delim or end", record);
+        i++;
     } else {
         for (; i < record.size && record.data[i] != csv->delimiter; i++) {
-            if (csv->quotes && (record.data[i] == '"' || record.data[i] == '\n' || record.data[i] == '\r'))
+            if ((csv->quotes && record.data[i] == '"') || is_line_end(record.data[i]))
                 return csv_error("Unquoted fields cannot have quotes/CRLFs inside", record);
             tare_strbuf_putc(out, record.data[i]);
         }
     }
-    *more = i < record.size;
     *at = i + 1;
     return tare_strbuf_status(out);
 }
@@ -134,25 +129,39 @@ static tare_status store_field(struct tare_kernel *kernel, size_t column, int64_
     return TARE_OK;
 }
 
+/* Counts the selected fields, and stores them if there are as many as outputs (`store`). Line ends at the beginning of
+ * a field are skipped, elsewhere they are errors. */
+static tare_status read_fields(size_t *count, struct tare_kernel *kernel, const struct csv *csv, int64_t i,
+                               struct tare_strbuf *field, bool store) {
+    const struct tare_str record = tare_text_at(&kernel->inputs[0], i);
+    const size_t selected = csv->columns ? csv->columns->count : 0;
+    size_t at = 0, taken = 0;
+    bool more = record.size > 0;
+    for (size_t number = 0; more && (!selected || taken < selected); number++) {
+        while (at < record.size && is_line_end(record.data[at]))
+            at++;
+        field->size = 0;
+        more = at < record.size;
+        if (more)
+            TARE_TRY(read_field(field, &at, csv, record));
+        else if (record.data[record.size - 1] != csv->delimiter)
+            break;
+        if (selected && csv->columns->items[taken].i != (int64_t)number) continue;
+        if (store) TARE_TRY(store_field(kernel, taken, i, field, csv->na));
+        taken++;
+    }
+    *count = taken;
+    return TARE_OK;
+}
+
 static tare_status read_record(struct tare_kernel *kernel, const struct csv *csv, int64_t i,
                                struct tare_strbuf *field) {
-    struct tare_str record = tare_text_at(&kernel->inputs[0], i);
-    size_t at = 0, taken = 0, number = 0;
-    bool more = record.size > 0 || kernel->n_outputs == 1;
-    if (record.size && record.data[record.size - 1] == '\n') record.size--;
-    if (record.size && record.data[record.size - 1] == '\r') record.size--;
-    for (; more; number++) {
-        bool expected = !csv->columns || !csv->columns->count ||
-                        (taken < csv->columns->count && csv->columns->items[taken].i == (int64_t)number);
-        TARE_TRY(read_field(field, &more, &at, csv, record));
-        if (!expected) continue;
-        if (taken++ >= kernel->n_outputs) break;
-        TARE_TRY(store_field(kernel, taken - 1, i, field, csv->na));
-    }
-    if (taken != kernel->n_outputs)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Expect %zu fields but have %s in record %lld", kernel->n_outputs,
-                         taken > kernel->n_outputs ? "more" : "fewer", (long long)i);
-    return TARE_OK;
+    size_t count;
+    TARE_TRY(read_fields(&count, kernel, csv, i, field, false));
+    if (count != kernel->n_outputs)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Expect %zu fields but have %zu in record %lld", kernel->n_outputs,
+                         count, (long long)i);
+    return read_fields(&count, kernel, csv, i, field, true);
 }
 
 static tare_status infer_csv(struct tare_infer *infer) {

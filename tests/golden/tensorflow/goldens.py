@@ -346,6 +346,24 @@ def structure():
     g.save(__file__, "structure")
 
 
+def file():
+    """Records with line ends, quotes and delimiters in every place."""
+    g = Golden()
+    records = ["1,2,3\n", "1,2,3\r\n", '"1",2,"3"\n', '1,2,"3"\r', "1,2,\n", "1,\n2,3", "\n1,2,3", "\r\n1,2,3", "1\n,2,3", "1,2,3\n\n", '1,"2"\n,3',
+               ",,\r\n", ",\n,", ",,", "", ",", "\n", "1,2", "1,2,3,", '1,"2"x,3', '1,""2"",3', '"1,2",3,""', '"1\n","""2""",3', '"', '""', '"""', '""""',
+               '"1,2,3', '1,2,"3""', "\r,\n,\r", '1,2,3,"', '4,1,2,3']
+    for record in records:
+        for attrs in ({}, {"use_quote_delim": False}, {"select_cols": [0, 1, 2]}, {"select_cols": [0, 2, 3]}):
+            inputs = [text([record.encode()]), *([text([b"default"])] * 3)]
+            printed = "OUT_TYPE: [DT_STRING, DT_STRING, DT_STRING]; " + attrs_text(attrs)
+            try:
+                got = tf.raw_ops.DecodeCSV(records=inputs[0], record_defaults=inputs[1:], **attrs)
+                g.case("DecodeCSV", printed, inputs, [value.numpy() for value in got])
+            except tf.errors.InvalidArgumentError as error:
+                g.case("DecodeCSV", printed, inputs, [], error=message(error))
+    g.save(__file__, "file")
+
+
 def unicode():
     """Control characters, which are errors of UnicodeTranscode where errors are strict; numbers that are not characters;
     the code points before and after each change of the script."""
@@ -381,6 +399,6 @@ def unicode():
 
 
 tf.config.threading.set_intra_op_parallelism_threads(1)  # TensorFlow divides random numbers between its threads
-FAMILIES = {f.__name__: f for f in (image_file, index_shuffle, model, random, regex, string, string_format, string_number, structure, traces, truncated_normal, unicode, xla_move)}
+FAMILIES = {f.__name__: f for f in (file, image_file, index_shuffle, model, random, regex, string, string_format, string_number, structure, traces, truncated_normal, unicode, xla_move)}
 for name in sys.argv[1:] or FAMILIES:
     FAMILIES[name]()
