@@ -1,11 +1,13 @@
 /* Unique, UniqueV2, UniqueWithCounts and ListDiff. A set is an open-addressing hash table of positions; elements
- * compare equal as in their dtype (0 == -0, NaN differs from everything). */
+ * compare equal as in their dtype (0 == -0, NaN differs from everything), but single ones of half and bfloat16 only
+ * with equal signs, as in TensorFlow, whose hashes of 0 and -0 differ for these types. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/axes.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
 #include "base/tensor/number.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Slices of a tensor along one axis: slice i consists of elements (o, i, k) for all o and k. */
@@ -21,8 +23,14 @@ struct set {
     int64_t members;
 };
 
+/* Whether 0 and -0 differ. */
+static bool has_signed_zeros(const struct slices *slices) {
+    const int dtype = slices->tensor->dtype;
+    return (dtype == TARE_DT_HALF || dtype == TARE_DT_BFLOAT16) && slices->outer == 1 && slices->inner == 1;
+}
+
 /* A hash key that is identical for equal elements. */
-static uint64_t element_key(const struct tare_tensor *tensor, int64_t i) {
+static uint64_t element_key(const struct tare_tensor *tensor, int64_t i, bool signed_zeros) {
     uint64_t key = 0;
     size_t size = tare_dtype_size(tensor->dtype);
     if (tensor->dtype == TARE_DT_STRING) {
@@ -33,7 +41,8 @@ static uint64_t element_key(const struct tare_tensor *tensor, int64_t i) {
         return key;
     }
     if (tare_dtype_is_floating(tensor->dtype) && size >= 2) {
-        double value = tare_tensor_get_f64(tensor, i) + 0.0; /* maps -0 to 0 */
+        double value = tare_tensor_get_f64(tensor, i);
+        if (!signed_zeros) value += 0.0; /* maps -0 to 0 */
         memcpy(&key, &value, sizeof key);
         return key;
     }
@@ -41,22 +50,27 @@ static uint64_t element_key(const struct tare_tensor *tensor, int64_t i) {
     return key;
 }
 
-static bool element_equal(const struct tare_tensor *a, int64_t i, const struct tare_tensor *b, int64_t j) {
+static bool element_equal(const struct tare_tensor *a, int64_t i, const struct tare_tensor *b, int64_t j,
+                          bool signed_zeros) {
     size_t size = tare_dtype_size(a->dtype);
     if (a->dtype == TARE_DT_STRING) {
         const struct tare_str *x = &TARE_CONST_DATA(struct tare_str, a)[i],
                               *y = &TARE_CONST_DATA(struct tare_str, b)[j];
         return x->size == y->size && (x->size == 0 || memcmp(x->data, y->data, x->size) == 0);
     }
-    if (tare_dtype_is_floating(a->dtype) && size >= 2) return tare_tensor_get_f64(a, i) == tare_tensor_get_f64(b, j);
+    if (tare_dtype_is_floating(a->dtype) && size >= 2) {
+        const double x = tare_tensor_get_f64(a, i), y = tare_tensor_get_f64(b, j);
+        return x == y && (!signed_zeros || signbit(x) == signbit(y));
+    }
     return memcmp((const char *)a->data + (size_t)i * size, (const char *)b->data + (size_t)j * size, size) == 0;
 }
 
 static uint64_t slice_hash(const struct slices *slices, int64_t i) {
+    const bool signed_zeros = has_signed_zeros(slices);
     uint64_t hash = 0;
     for (int64_t o = 0; o < slices->outer; o++)
         for (int64_t k = 0; k < slices->inner; k++) {
-            hash ^= element_key(slices->tensor, (o * slices->count + i) * slices->inner + k);
+            hash ^= element_key(slices->tensor, (o * slices->count + i) * slices->inner + k, signed_zeros);
             hash *= 0x9e3779b97f4a7c15u;
             hash ^= hash >> 32;
         }
@@ -64,10 +78,11 @@ static uint64_t slice_hash(const struct slices *slices, int64_t i) {
 }
 
 static bool slice_equal(const struct slices *a, int64_t i, const struct slices *b, int64_t j) {
+    const bool signed_zeros = has_signed_zeros(a);
     for (int64_t o = 0; o < a->outer; o++)
         for (int64_t k = 0; k < a->inner; k++)
             if (!element_equal(a->tensor, (o * a->count + i) * a->inner + k, b->tensor,
-                               (o * b->count + j) * b->inner + k))
+                               (o * b->count + j) * b->inner + k, signed_zeros))
                 return false;
     return true;
 }
