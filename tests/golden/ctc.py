@@ -45,7 +45,7 @@ def all_sums(x):
 
 
 for name, kind in KINDS.items():
-    for steps, batch, classes in [(6, 3, 4), (1, 1, 2), (8, 2, 3), (0, 2, 3), (4, 0, 3)]:
+    for steps, batch, classes in [(6, 3, 4), (1, 1, 2), (8, 2, 3)]:
         x = (rng.normal(size=(steps, batch, classes)) * 2).astype(kind)
         lengths = np.array([steps if b == 0 else max(0, steps - 2 * b) for b in range(batch)], np.int32)
         for merge in (False, True):

@@ -42,6 +42,7 @@ static tare_status open_logits(struct logits *l, const struct tare_kernel *kerne
     l->lengths = &kernel->inputs[1];
     if (l->inputs->shape.rank != 3 || l->lengths->shape.rank != 1)
         return TARE_FAIL(TARE_SHAPE, "inputs is not a 3-Tensor or sequence_length is not a vector");
+    if (l->inputs->elements == 0) return TARE_FAIL(TARE_SHAPE, "inputs must not be empty");
     l->steps = l->inputs->shape.dims[0];
     l->batch = l->inputs->shape.dims[1];
     l->classes = l->inputs->shape.dims[2];
@@ -49,8 +50,8 @@ static tare_status open_logits(struct logits *l, const struct tare_kernel *kerne
         return TARE_FAIL(TARE_SHAPE,
                          "len(sequence_length) != batch_size.  len(sequence_length):  %lld batch_size: %lld",
                          (long long)l->lengths->elements, (long long)l->batch);
-    if (l->classes < 1 || l->classes > INT32_MAX)
-        return TARE_FAIL(TARE_SHAPE, "num_classes is %lld (expected at least 1)", (long long)l->classes);
+    if (l->classes > INT32_MAX)
+        return TARE_FAIL(TARE_SHAPE, "num_classes is %lld (expected at most %d)", (long long)l->classes, INT32_MAX);
     for (int64_t b = 0; b < l->batch; b++) {
         const int64_t length = tare_tensor_get_i64(l->lengths, b);
         if (length < 0 || length > l->steps)
