@@ -131,12 +131,14 @@ static tare_status run_ngrams(struct tare_kernel *kernel) {
     int64_t total = 0;
     tare_status status;
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
-    TARE_TRY(tare_text_check_splits(splits, how.data->elements));
+    if (splits->elements) TARE_TRY(tare_text_check_splits(splits, how.data->elements));
     if (how.pad_width > 1 << 20) return TARE_FAIL(TARE_INVALID_ARGUMENT, "pad_width is too large");
     for (size_t w = 0; w < how.widths->count; w++)
         if (how.widths->items[w].i < 1 || how.widths->items[w].i > 1 << 20)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "ngram_widths must contain positive values");
     TARE_TRY(tare_kernel_output(kernel, 1, splits->dtype, &shapes[1]));
+    /* TensorFlow's n-grams of no rows: empty ones, as many as there are tokens. */
+    if (splits->elements == 0) return tare_kernel_output(kernel, 0, TARE_DT_STRING, &how.data->shape);
     tare_text_set_index(&kernel->outputs[1], 0, 0);
     for (int64_t row = 0; row + 1 < splits->elements; row++) {
         total += row_grams(&how, tare_tensor_get_i64(splits, row + 1) - tare_tensor_get_i64(splits, row));
