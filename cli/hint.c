@@ -105,7 +105,7 @@ static void put_last(struct tare_strbuf *out, const char *path) {
     if (size == 0 || *last == '/')
         tare_strbuf_puts(out, "model");
     else {
-        if (*last == '-') tare_strbuf_puts(out, "./"); /* not an option */
+        if (*last == '-' && size > 1) tare_strbuf_puts(out, "./"); /* not an option */
         tare_strbuf_append(out, last, size);
     }
 }

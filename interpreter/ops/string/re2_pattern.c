@@ -1,10 +1,13 @@
 /* Reads the syntax of RE2 (https://github.com/google/re2/wiki/Syntax) and writes it for PCRE2. Flags, escapes and
  * classes are resolved here, so that nothing depends on PCRE2's own: what is written has characters by number, classes,
  * groups, alternatives, repeats, and assertions for the ends of lines. */
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include "interpreter/ops/string/re2_pattern.h"
 #include "base/alloc.h"
 #include "interpreter/ops/string/codepoint.h"
 
+#include <pcre2.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_REPEATS = 1000, MOST_NESTED = 1000, LAST_CODE = 0x10ffff, LONG_S = 0x17f, KELVIN = 0x212a };
@@ -242,6 +245,18 @@ static bool is_category(const char *name, size_t size) {
     return false;
 }
 
+static bool is_script(const char *name, size_t size) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+    char property[64];
+    int error;
+    PCRE2_SIZE at;
+    if (size <= 2 || size > 40 || *name < 'A' || *name > 'Z' || strspn(name, letters) < size) return false;
+    const int length = snprintf(property, sizeof property, "\\p{sc:%.*s}", (int)size, name);
+    pcre2_code *code = pcre2_compile((PCRE2_SPTR)property, (size_t)length, PCRE2_UTF, &error, &at, NULL);
+    pcre2_code_free(code);
+    return code != NULL;
+}
+
 /* "\pL", "\p{Greek}", "\P{^Lu}" at t->at: a category, or the name of a script. */
 static tare_status put_property(bool *found, struct translator *t) {
     const size_t start = t->at;
@@ -273,8 +288,7 @@ static tare_status put_property(bool *found, struct translator *t) {
         if (!negated) put_range(t, 0, LAST_CODE);
     } else if (is_category(name, size)) {
         tare_strbuf_printf(t->out, "\\%c{%.*s}", negated ? 'P' : 'p', (int)size, name);
-    } else if (size > 2 && *name >= 'A' && *name <= 'Z' &&
-               strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz") >= size) {
+    } else if (is_script(name, size)) {
         tare_strbuf_printf(t->out, "\\%c{sc:%.*s}", negated ? 'P' : 'p', (int)size, name);
     } else {
         return refuse(t, "invalid character class range", start, t->at);
