@@ -1,4 +1,4 @@
-/* Reading files, paths and folders. Mapping is in file_map.c, tree operations are in file_tree.c. */
+/* Reading files and folders. Paths are in path.c, mapping is in file_map.c, tree operations are in file_tree.c. */
 #include "base/file.h"
 #include "base/alloc.h"
 #include "base/control.h"
@@ -123,50 +123,6 @@ int64_t tare_file_size(const char *path) {
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (int64_t)info.st_size : -1;
 }
 
-char *tare_path_join(const char *folder, const char *name) {
-    size_t left = strlen(folder), right = strlen(name);
-    bool slash = left && folder[left - 1] != '/';
-    char *path = tare_malloc(left + slash + right + 1);
-    if (!path) return NULL;
-    memcpy(path, folder, left);
-    if (slash) path[left] = '/';
-    memcpy(path + left + slash, name, right + 1);
-    return path;
-}
-
-const char *tare_path_base(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-char *tare_path_folder(const char *path) {
-    const char *slash = strrchr(path, '/');
-    char *folder;
-    if (!slash) return tare_strdup(".");
-    while (slash > path && slash[-1] == '/')
-        slash--;
-    if (slash == path) return tare_strdup("/");
-    folder = tare_strdup(path);
-    if (folder) folder[slash - path] = '\0';
-    return folder;
-}
-
-static bool is_one(const char *a, const char *b) {
-    struct stat one, other;
-    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
-bool tare_path_is_same(const char *a, const char *b) {
-    bool same = strcmp(a, b) == 0 || is_one(a, b);
-    if (!same && strcmp(tare_path_base(a), tare_path_base(b)) == 0) {
-        char *folder = tare_path_folder(a), *other = tare_path_folder(b);
-        same = folder && other && is_one(folder, other);
-        tare_free(folder);
-        tare_free(other);
-    }
-    return same;
-}
-
 bool tare_file_list_add(struct tare_file_list *list, const char *name) {
     char *copy;
     if (!TARE_GROW(list->names, list->count, list->capacity)) return false;
@@ -260,17 +216,6 @@ void tare_file_remove_made_folders(char *path, size_t existed) {
             length--;
         path[length] = '\0';
     }
-}
-
-const char *tare_path_last(size_t *size, const char *path) {
-    size_t end = strlen(path), start;
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    for (start = end; start > 0 && path[start - 1] != '/';)
-        start--;
-    if (start == end) start = 0; /* "/" */
-    *size = end - start;
-    return path + start;
 }
 
 static int open_unnamed_in(const char *folder) {

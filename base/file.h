@@ -55,8 +55,16 @@ char *tare_path_join(const char *folder, const char *name);
 const char *tare_path_base(const char *path);
 /* The part before the last slash ("." when there is none, "/" for the root). Release with tare_free. */
 char *tare_path_folder(const char *path);
+/* The last part of a path without trailing slashes; its length in *size. "a/b/" has "b", "/" has "/". */
+const char *tare_path_last(size_t *size, const char *path);
+/* The absolute path, with links resolved, of something that need not exist; NULL if out of memory. Release with
+ * tare_free. */
+char *tare_path_resolve(const char *path);
 /* Whether both lead to one file, through links too, or would if it existed. */
 bool tare_path_is_same(const char *a, const char *b);
+/* Whether `path`, which need not exist, is `folder` or below it, through links and mounts too; never for what is not a
+ * folder. */
+tare_status tare_path_is_inside(bool *inside, const char *path, const char *folder) TARE_WARN_UNUSED;
 
 /* A list of names or paths. */
 struct tare_file_list {
@@ -102,9 +110,6 @@ bool tare_file_must_fail(void);
 
 /* "what 'path': reason" from errno; TARE_NOT_FOUND for ENOENT and ENOTDIR, else TARE_IO. */
 tare_status tare_file_error(const char *what, const char *path);
-
-/* The last part of a path without trailing slashes; its length in *size. "a/b/" has "b", "/" has "/". */
-const char *tare_path_last(size_t *size, const char *path);
 
 /* A new unlinked file in $TMPDIR, else in /var/tmp, or in /tmp where that fails; -1 with errno set if none can be
  * created. */

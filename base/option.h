@@ -65,6 +65,9 @@ struct tare_option {
     tare_status (*read)(void *values, const char *text);
     void (*print)(struct tare_strbuf *out, const void *values);
     const char *without; /* of a group: rows to leave out, separated by spaces; their values are not set */
+    /* Of a file or folder to write: endings of further files that are written next to it, as patterns of fnmatch(3),
+     * separated by spaces: ".state". NULL: none. */
+    const char *beside;
 };
 
 /* The beginning of a row, and of an argument: { TARE_OPTION(struct options, "json", FLAG, json), .help = "print JSON" }
@@ -92,6 +95,7 @@ struct tare_argument {
     size_t offset;
     const char *help;
     unsigned flags;
+    const char *beside; /* as of an option */
 };
 
 struct tare_option_set {

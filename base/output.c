@@ -150,17 +150,6 @@ void tare_output_file_abort(struct tare_output_file *out) {
     out->fd = out->lock.fd = -1;
 }
 
-tare_status tare_output_file_check_apart(const char *path, const char *const *inputs, size_t count) {
-    struct stat out, in;
-    if (strcmp(path, "-") == 0 || stat(path, &out) != 0 || !S_ISREG(out.st_mode)) return TARE_OK;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(inputs[i], "-") != 0 && stat(inputs[i], &in) == 0 && in.st_dev == out.st_dev &&
-            in.st_ino == out.st_ino)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "the output '%s' is the input '%s' (choose another file)", path,
-                             inputs[i]);
-    return TARE_OK;
-}
-
 tare_status tare_file_write(const char *path, const void *data, size_t size) {
     struct tare_output_file out;
     tare_status status;

@@ -28,9 +28,6 @@ tare_status tare_output_file_begin(struct tare_output_file *out, const char *pat
 /* The same without the lock: the caller holds it. */
 tare_status tare_output_file_begin_held(struct tare_output_file *out, const char *path) TARE_WARN_UNUSED;
 tare_status tare_output_file_write(struct tare_output_file *out, const void *data, size_t size) TARE_WARN_UNUSED;
-/* TARE_INVALID_ARGUMENT when a file to write is one of the files that are read, also by another name (links): it would
- * be replaced, and what it held lost. Inputs that cannot be found, and "-", are passed over. */
-tare_status tare_output_file_check_apart(const char *path, const char *const *inputs, size_t count) TARE_WARN_UNUSED;
 /* Overwrites bytes already written. TARE_UNSUPPORTED for a pipe. */
 tare_status tare_output_file_patch(struct tare_output_file *out, uint64_t offset, const void *data,
                                    size_t size) TARE_WARN_UNUSED;
@@ -50,9 +47,11 @@ struct tare_output_rules {
     bool (*is_part)(const char *name); /* whether an entry of this name belongs to such an output; NULL: all do */
     const char *what;                  /* "a SavedModel", for the error text */
 };
-/* TARE_INVALID_ARGUMENT when a folder to write is a folder that is read, contains it or is inside it; links and mounts
- * are resolved. */
+/* TARE_INVALID_ARGUMENT when a file or folder to write is a file or folder that is read, contains it or is inside it,
+ * also by another name; links and mounts are resolved. "-", and inputs that cannot be found, are passed over. */
 tare_status tare_output_check_apart(const char *path, const char *input) TARE_WARN_UNUSED;
+/* The same for several inputs. */
+tare_status tare_output_check_all_apart(const char *path, const char *const *inputs, size_t count) TARE_WARN_UNUSED;
 
 /* Whether a folder could be written there now: nothing exists at `path`, an empty folder does, or one that `rules`
  * allow to be replaced. For commands that check before they work. The errors are those of tare_output_dir_begin. */

@@ -36,57 +36,6 @@ static char *trimmed(const char *path) {
     return copy;
 }
 
-/* ---- output and input ---- */
-
-static bool same_folder(const struct stat *a, const struct stat *b) {
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-/* Whether `path` (made absolute in place) or a folder above it is `folder`; what does not exist is passed over. */
-static bool is_below(char *path, const struct stat *folder) {
-    struct stat info;
-    for (;;) {
-        char *slash = strrchr(path, '/');
-        if (stat(path, &info) == 0 && same_folder(&info, folder)) return true;
-        if (!slash || !path[1]) return false;
-        slash[slash == path] = '\0';
-    }
-}
-
-/* The absolute path of something that need not exist, links of the part that exists resolved; NULL: no memory. */
-static char *absolute(const char *path) {
-    char *folder, *upper, *result, room[PATH_MAX];
-    const char *real = realpath(path, room);
-    if (real) return tare_strdup(real);
-    folder = tare_path_folder(path);
-    if (!folder || strcmp(folder, path) == 0) return folder;
-    upper = absolute(folder);
-    result = upper ? tare_path_join(upper, tare_path_base(path)) : NULL;
-    tare_free(folder);
-    tare_free(upper);
-    return result;
-}
-
-tare_status tare_output_check_apart(const char *path, const char *input) {
-    struct stat out_info, in_info;
-    char *out = absolute(path), *in = absolute(input);
-    tare_status status = out && in ? TARE_OK : TARE_NO_MEMORY;
-    if (status == TARE_OK && stat(input, &in_info) == 0) {
-        const bool exists = stat(path, &out_info) == 0;
-        if (exists && same_folder(&out_info, &in_info))
-            status = TARE_FAIL(TARE_INVALID_ARGUMENT, "the output '%s' is the input (choose another folder)", path);
-        else if (is_below(out, &in_info))
-            status = TARE_FAIL(TARE_INVALID_ARGUMENT,
-                               "the output '%s' is inside the input '%s' (choose another folder)", path, input);
-        else if (exists && is_below(in, &out_info))
-            status = TARE_FAIL(TARE_INVALID_ARGUMENT, "the output '%s' contains the input '%s' (choose another folder)",
-                               path, input);
-    }
-    tare_free(out);
-    tare_free(in);
-    return status;
-}
-
 /* ---- what is at the path ---- */
 
 static tare_status check_entries(const char *path, const struct tare_output_rules *rules) {

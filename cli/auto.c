@@ -35,7 +35,7 @@ static const struct tare_argument arguments[] = {
     { TARE_ARGUMENT(struct auto_options, "OUT", output),
       .help = "output directory; OUT.recipe gets the plan, OUT.html the report, and OUT.spec a DatasetSpec if the "
               "records need one and --spec is not given",
-      .flags = TARE_OPTION_REQUIRED },
+      .beside = ".recipe .html .spec", .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
 static const char *const examples[] = {
@@ -81,9 +81,6 @@ static tare_status print_built(void *arg, const struct tare_auto_built *built) {
 
 static tare_status check_outputs(const struct auto_options *options, const struct tare_auto_job *job) {
     TARE_TRY(tare_command_check_model_output(options->output, options->model, options->how.overwrite));
-    TARE_TRY(tare_command_check_log_apart(options->logging.file, job->recipe, job->recipe));
-    TARE_TRY(tare_command_check_log_apart(options->logging.file, job->report, job->report));
-    TARE_TRY(tare_command_check_log_apart(options->logging.file, job->spec, job->spec));
     TARE_TRY(tare_command_check_file_apart(job->recipe, options->data.items, options->data.count));
     TARE_TRY(tare_command_check_file_apart(job->spec, options->data.items, options->data.count));
     return tare_command_check_file_apart(job->report, options->data.items, options->data.count);

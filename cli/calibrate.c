@@ -9,7 +9,6 @@
 #include "cli/command.h"
 #include "cli/hint.h"
 #include "cli/log.h"
-#include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/team.h"
 #include "convert/saved_model.h"
@@ -41,7 +40,7 @@ static const struct tare_option rows[] = {
       .help = "representative samples: a file, a quoted pattern, or - for standard input" },
     TARE_OPTION_NESTED(struct calibrate_options, inputs, tare_input_rows),
     TARE_OPTION_NESTED(struct calibrate_options, records, tare_data_rows),
-    { TARE_ROW("output", STRING, output), .letter = 'o', .placeholder = "FILE",
+    { TARE_ROW("output", STRING, output), .letter = 'o', .placeholder = "FILE", .beside = ".state",
       .help = "calibration file to write; FILE.state saves the progress of the run" },
     TARE_OPTION_NESTED(struct calibrate_options, how, tare_calibrate_rows),
     { TARE_ROW("shard", STRING, shard), .placeholder = "I/N",
@@ -177,23 +176,11 @@ static void listen(void *arg) {
     if (tare_team_stopped(&w->team)) tare_interrupted = 1;
 }
 
-/* The output would replace a file of samples, or of a module, that is read. */
-static tare_status check_output_apart(const struct work *w) {
-    const struct calibrate_options *options = w->options;
-    TARE_TRY(tare_output_file_check_apart(options->output, &options->model, 1));
-    for (size_t i = 0; i < w->job.groups.count; i++) {
-        const struct tare_file_list *files = &w->job.groups.items[i].files;
-        TARE_TRY(tare_output_file_check_apart(options->output, (const char *const *)files->names, files->count));
-    }
-    return TARE_OK;
-}
-
 static tare_status prepare(struct work *w) {
     const struct calibrate_options *options = w->options;
     TARE_TRY(read_shard(w));
     TARE_TRY(check_usage(w));
     TARE_TRY(name_state(w));
-    if (!options->dry_run) TARE_TRY(tare_command_check_file_output(options->output));
     if (!options->dry_run && w->team.rank == 0) TARE_TRY(tare_output_lock(&w->lock, options->output));
     TARE_TRY(tare_data_options_open(&w->options->records));
     w->job_options.spec = options->records.spec;
@@ -205,7 +192,6 @@ static tare_status prepare(struct work *w) {
     TARE_TRY(tare_error_prefix(tare_workflow_calibrate_function(&w->job_options, w->model, options->how.function), "%s",
                                options->model));
     TARE_TRY(tare_workflow_calibrate_open(&w->job, w->model, &w->job_options));
-    if (!options->dry_run) TARE_TRY(check_output_apart(w));
     TARE_TRY(check_signatures(w));
     TARE_TRY(tare_workflow_calibrate_measure(&w->size, &w->job));
     tare_calibrate_print_size(&w->log, &w->size, &w->team);

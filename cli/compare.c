@@ -5,7 +5,6 @@
 #include "cli/command.h"
 #include "cli/hint.h"
 #include "cli/log.h"
-#include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/report_file.h"
 #include "eval/report/node_data.h"
@@ -182,13 +181,6 @@ static tare_status print_plan(struct tare_compare_job *c, const struct compare_o
     return status;
 }
 
-static tare_status check_output(const char *path, const struct compare_options *options) {
-    const char *const files[] = { options->calibration, options->records.spec_path };
-    TARE_TRY(tare_command_check_file_apart(path, options->data.items, options->data.count));
-    TARE_TRY(tare_command_check_file_apart(path, options->calibration_data.items, options->calibration_data.count));
-    return tare_command_check_file_apart(path, files, 2);
-}
-
 /* With --eval, the records of --data are samples. */
 static tare_status assign_records(struct compare_options *o) {
     if (!o->eval.count) return tare_input_files_add(&o->data, &o->inputs);
@@ -215,9 +207,6 @@ static tare_status run(int argc, char *const *argv) {
     if (done) goto done;
     TARE_CHECK(assign_records(&options));
     TARE_CHECK(tare_report_check(options.report));
-    TARE_CHECK(check_output(options.report, &options));
-    TARE_CHECK(check_output(options.recipe, &options));
-    TARE_CHECK(check_output(options.node_data, &options));
     TARE_CHECK(tare_data_options_open(&options.records));
     options.how.sensitivity |=
         options.recipe && !options.how.automatic && !tare_workflow_mixed_precision_requested(&options.how.target);

@@ -291,10 +291,9 @@ static tare_status check_usage(const struct convert_options *options, const stru
     if (converter->has_quantization && !converter->quantization.n_datasets)
         TARE_TRY(tare_workflow_quantize_check_samples(how, &converter->quantization.plan));
     const bool is_file = options->module && options->module - 1 != TARE_SHLO_SAVED_MODEL;
-    if (!options->dry_run && is_file) TARE_TRY(tare_command_check_file_apart(options->output, &options->input, 1));
-    if (!options->dry_run && !is_file)
-        TARE_TRY(tare_command_check_model_output(options->output, options->input, options->overwrite));
-    return tare_command_check_quantize_files(how, options->report);
+    if (options->dry_run) return TARE_OK;
+    return is_file ? tare_command_check_file_output(options->output)
+                   : tare_command_check_model_output(options->output, options->input, options->overwrite);
 }
 
 /* Finds functions automatically if none are named, unless the model has aliases that the given options could have

@@ -1,7 +1,6 @@
 /* tare diff: compares two models, two folders of .npy files, or two reports. */
 #include "cli/command.h"
 #include "cli/log.h"
-#include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/report_file.h"
 #include "workflow/model_files/diff.h"
@@ -88,8 +87,6 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_report_check_page(options.report));
     if (options.html && options.report) TARE_CHECK(TARE_FAIL(TARE_USAGE, "--html and --report are mutually exclusive"));
     if (options.html) options.report = options.html;
-    TARE_CHECK(
-        tare_command_check_file_apart(options.report, (const char *const[]){ options.first, options.second }, 2));
     TARE_CHECK(make_texts(&texts, &options));
     if (options.report)
         TARE_CHECK(

@@ -47,7 +47,6 @@ static tare_status run(int argc, char *const *argv) {
     if (done) goto done;
     const struct tare_log log = tare_command_log(options.quiet);
     TARE_CHECK(tare_workflow_export_check(&options.how, options.output));
-    if (options.how.module.weights) TARE_CHECK(tare_command_check_file_output(options.how.module.weights));
     if (options.how.container != TARE_SHLO_SAVED_MODEL) TARE_CHECK(tare_command_check_file_output(options.output));
     TARE_CHECK(tare_command_load_prepared(&model, options.model));
     status = tare_workflow_export(model, options.output, &options.how, &log);

@@ -5,11 +5,13 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/output.h"
+#include "base/strbuf.h"
 #include "cli/log.h"
 #include "convert/saved_model.h"
 #include "eval/jobs/job_key.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,6 +55,29 @@ tare_status tare_command_check_model_output(const char *path, const char *input,
     return tare_file_kind_of(path) == TARE_FILE_DIRECTORY ? TARE_OK : check_parent(path);
 }
 
+static bool is_model(const char *folder) {
+    static const char *const files[] = { "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb" };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (tare_file_kind_in(folder, files[i]) == TARE_FILE_REGULAR) return true;
+    return false;
+}
+
+/* Files of a SavedModel are written only with the whole model. */
+static tare_status check_no_part(const char *path) {
+    char *at = tare_path_resolve(path), *slash;
+    tare_status status = at ? TARE_OK : TARE_NO_MEMORY;
+    struct tare_output_rules rules;
+    tare_saved_model_output_rules(&rules, NULL, false);
+    while (status == TARE_OK && (slash = strrchr(at, '/'))) {
+        *slash = '\0';
+        if (rules.is_part(slash + 1) && is_model(at))
+            status = TARE_FAIL(TARE_INVALID_ARGUMENT,
+                               "the output '%s' is a part of the SavedModel '%s' (choose another file)", path, at);
+    }
+    tare_free(at);
+    return status;
+}
+
 tare_status tare_command_check_file_output(const char *path) {
     char *folder;
     tare_status status = TARE_OK;
@@ -66,7 +91,7 @@ tare_status tare_command_check_file_output(const char *path) {
     else if (access(folder, W_OK | X_OK) != 0)
         status = TARE_FAIL(TARE_IO, "cannot create '%s': %s", path, tare_system_error(errno));
     tare_free(folder);
-    return status;
+    return status == TARE_OK ? check_no_part(path) : status;
 }
 
 /* What cannot be read is an error of reading it. */
@@ -90,79 +115,158 @@ tare_status tare_command_check_file_apart(const char *path, const char *const *i
     for (size_t i = 0; path && i < count && status == TARE_OK; i++)
         status = add_input(&files, inputs[i]);
     if (path && status == TARE_OK)
-        status = tare_output_file_check_apart(path, (const char *const *)files.names, files.count);
+        status = tare_output_check_all_apart(path, (const char *const *)files.names, files.count);
     tare_file_list_free(&files);
     return status;
 }
 
-tare_status tare_command_check_quantize_files(const struct tare_quantize_request *how, const char *report) {
-    const char *const files[] = { how->write_recipe, report };
-    for (size_t i = 0; i < 2; i++) {
-        TARE_TRY(tare_command_check_file_apart(files[i], how->data.items, how->data.count));
-        TARE_TRY(tare_command_check_file_apart(files[i], how->eval.items, how->eval.count));
-        TARE_TRY(tare_command_check_file_apart(files[i], &how->calibration, 1));
-    }
-    return TARE_OK;
+/* ---- outputs apart from inputs and from each other ---- */
+
+/* Options of what a command writes, and OUT; every other option and argument with a path is read. */
+static const char *const files[] = { "output",       "report",     "html",    "node-data",
+                                     "write-recipe", "draft-spec", "weights", "log-file" },
+                         *const folders[] = { "output_model_dir", "output-dir", "state", "save-model" };
+enum { MOST_OUTPUTS = 16 };
+
+struct output {
+    const char *path, *beside;
+    char name[32];          /* "--report" or "OUT" */
+    bool is_file, is_apart; /* is_apart: no input may be in it. Others are folders that files are added to */
+};
+
+struct outputs {
+    struct output items[MOST_OUTPUTS];
+    size_t count;
+};
+
+static const char *text_at(const void *values, size_t offset) {
+    return *(const char *const *)(const void *)((const char *)values + offset);
 }
 
-/* ---- outputs apart from each other ---- */
-
-/* Options of files to write; the log file is first, and apart from all files. */
-static const char *const written[] = { "log-file",  "output",       "report",     "html",
-                                       "node-data", "write-recipe", "draft-spec", "weights" };
-enum { N_WRITTEN = sizeof written / sizeof *written };
-
-tare_status tare_command_check_log_apart(const char *log, const char *path, const char *what) {
-    if (!log || !path || !tare_path_is_same(log, path) || tare_file_kind_of(path) == TARE_FILE_OTHER) return TARE_OK;
-    return TARE_FAIL(TARE_USAGE, "--log-file %s is also %s (expected a file of its own)", log, what);
+static bool is_one_of(const char *const *names, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
 }
 
-static tare_status check_pairs(const char *const *paths) {
-    for (size_t i = 2; i < N_WRITTEN; i++)
-        for (size_t j = 1; j < i && paths[i]; j++)
-            if (paths[j] && tare_path_is_same(paths[i], paths[j]) && tare_file_kind_of(paths[i]) != TARE_FILE_OTHER)
-                return TARE_FAIL(TARE_USAGE, "--%s %s is also --%s (expected a file of its own)", written[i], paths[i],
-                                 written[j]);
-    return TARE_OK;
+static bool is_file(const struct tare_option *row) {
+    return is_one_of(files, sizeof files / sizeof *files, row->name) && row->kind == TARE_OPTION_STRING;
 }
 
-static tare_status check_option(const char *log, const struct tare_option *row, const void *value) {
-    const struct tare_option_list *list = value;
-    const bool is_file = row->placeholder && (strstr(row->placeholder, "FILE") || strstr(row->placeholder, "OUT")) &&
-                         strcmp(row->name, "log-file") != 0;
-    char what[64];
-    snprintf(what, sizeof what, "--%s", row->name);
-    if (is_file && row->kind == TARE_OPTION_LIST) return tare_command_check_file_apart(log, list->items, list->count);
-    return is_file && row->kind == TARE_OPTION_STRING
-               ? tare_command_check_log_apart(log, *(const char *const *)value, what)
-               : TARE_OK;
+static bool is_folder(const struct tare_option *row) {
+    return is_one_of(folders, sizeof folders / sizeof *folders, row->name);
 }
 
-/* Messages are appended to the log: a file that the command reads or writes would be damaged. */
-static tare_status check_log(const char *log, const void *values, const struct tare_option_set *set) {
+static void add_output(struct outputs *out, const char *path, const char *dashes, const char *name, const char *beside,
+                       bool is_file) {
+    struct output *added = &out->items[out->count];
+    if (!path || out->count == MOST_OUTPUTS) return;
+    *added = (struct output){ .path = path, .beside = beside, .is_file = is_file, .is_apart = is_file || !*dashes };
+    snprintf(added->name, sizeof added->name, "%s%s", dashes, name);
+    out->count++;
+}
+
+static void find_outputs(struct outputs *out, const void *values, const struct tare_option_set *set) {
     struct tare_option_walk walk = tare_option_walk(set->options);
     for (const struct tare_option *row; (row = tare_option_next(&walk));)
-        TARE_TRY(check_option(log, row, (const char *)values + walk.offset));
-    for (const struct tare_argument *row = set->arguments; row && row->name; row++) {
-        const void *value = (const char *)values + row->offset;
-        const struct tare_option_list *list = value;
-        if (row->flags & TARE_OPTION_REPEATABLE)
-            TARE_TRY(tare_command_check_file_apart(log, list->items, list->count));
-        else
-            TARE_TRY(tare_command_check_log_apart(log, *(const char *const *)value, row->name));
-    }
+        /* a PREFIX and a FOLDER are checked file by file */
+        if (is_file(row) || is_folder(row))
+            add_output(out, text_at(values, walk.offset), "--", row->name, row->beside,
+                       is_file(row) && strcmp(row->placeholder, "PREFIX") != 0 &&
+                           strcmp(row->placeholder, "FOLDER") != 0);
+    for (const struct tare_argument *row = set->arguments; row && row->name; row++)
+        if (strcmp(row->name, "OUT") == 0)
+            add_output(out, text_at(values, row->offset), "", row->name, row->beside, false);
+}
+
+static tare_status add_value(struct tare_file_list *inputs, const void *values, size_t offset, bool is_list) {
+    const struct tare_option_list *list = (const void *)((const char *)values + offset);
+    if (!is_list) return add_input(inputs, text_at(values, offset));
+    for (size_t i = 0; i < list->count; i++)
+        TARE_TRY(add_input(inputs, list->items[i]));
+    return TARE_OK;
+}
+
+static bool is_input(const struct tare_option *row) {
+    static const char *const words[] = { "FILE", "DIR", "MODEL", "OTHER", "LIB" };
+    if (!row->placeholder || is_file(row) || is_folder(row)) return false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(row->placeholder, words[i])) return row->kind == TARE_OPTION_STRING || row->kind == TARE_OPTION_LIST;
+    return false;
+}
+
+static tare_status find_inputs(struct tare_file_list *out, const void *values, const struct tare_option_set *set) {
+    struct tare_option_walk walk = tare_option_walk(set->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));)
+        if (is_input(row)) TARE_TRY(add_value(out, values, walk.offset, row->kind == TARE_OPTION_LIST));
+    for (const struct tare_argument *row = set->arguments; row && row->name; row++)
+        if (strcmp(row->name, "OUT") != 0)
+            TARE_TRY(add_value(out, values, row->offset, row->flags & TARE_OPTION_REPEATABLE));
+    return TARE_OK;
+}
+
+static bool matches_one(const char *patterns, const char *text) {
+    char pattern[32];
+    for (int size; sscanf(patterns, "%31s%n", pattern, &size) == 1; patterns += size)
+        if (fnmatch(pattern, text, 0) == 0) return true;
+    return false;
+}
+
+/* Whether `path` is one of the files that are written next to the output. */
+static tare_status is_beside(bool *out, const char *path, const struct output *output) {
+    size_t size;
+    const char *name = tare_path_last(&size, output->path);
+    char *at = tare_path_resolve(path), *folder = at ? tare_path_folder(at) : NULL;
+    struct tare_strbuf expected = { 0 };
+    tare_strbuf_printf(&expected, "%.*s.", (int)(name - output->path), output->path);
+    const tare_status status = folder && !expected.failed ? TARE_OK : TARE_NO_MEMORY;
+    *out = status == TARE_OK && tare_path_is_same(folder, tare_strbuf_text(&expected)) &&
+           strncmp(tare_path_base(at), name, size) == 0 && matches_one(output->beside, tare_path_base(at) + size);
+    tare_strbuf_free(&expected);
+    tare_free(folder);
+    tare_free(at);
+    return status;
+}
+
+/* `a`: a file. */
+static tare_status check_pair(const struct output *a, const struct output *b) {
+    bool is_inside = false, beside = false;
+    if (tare_path_is_same(a->path, b->path) && tare_file_kind_of(a->path) != TARE_FILE_OTHER)
+        return TARE_FAIL(TARE_USAGE, "%s %s is also %s (expected a file of its own)", a->name, a->path, b->name);
+    if (!b->is_file) TARE_TRY(tare_path_is_inside(&is_inside, a->path, b->path));
+    if (is_inside)
+        return TARE_FAIL(TARE_USAGE, "%s %s is inside %s (expected a file of its own)", a->name, a->path, b->name);
+    if (b->beside) TARE_TRY(is_beside(&beside, a->path, b));
+    if (beside)
+        return TARE_FAIL(TARE_USAGE, "%s %s is also a file of %s (expected a file of its own)", a->name, a->path,
+                         b->name);
+    return TARE_OK;
+}
+
+static tare_status check_pairs(const struct outputs *outputs) {
+    for (size_t i = 0; i < outputs->count; i++)
+        for (size_t k = 0; k < outputs->count; k++) {
+            const struct output *a = &outputs->items[i], *b = &outputs->items[k];
+            if (a->is_file && (k < i || !b->is_file)) TARE_TRY(check_pair(a, b));
+        }
     return TARE_OK;
 }
 
 tare_status tare_command_check_outputs(const void *values, const struct tare_option_set *set) {
-    struct tare_option_walk walk = tare_option_walk(set->options);
-    const char *paths[N_WRITTEN] = { NULL };
-    for (const struct tare_option *row; (row = tare_option_next(&walk));)
-        for (size_t i = 0; i < N_WRITTEN; i++)
-            if (row->kind == TARE_OPTION_STRING && strcmp(row->name, written[i]) == 0)
-                paths[i] = *(const char *const *)(const void *)((const char *)values + walk.offset);
-    TARE_TRY(check_pairs(paths));
-    return paths[0] ? check_log(paths[0], values, set) : TARE_OK;
+    struct outputs outputs = { 0 };
+    struct tare_file_list inputs = { 0 };
+    tare_status status;
+    find_outputs(&outputs, values, set);
+    status = check_pairs(&outputs);
+    if (status == TARE_OK && outputs.count) status = find_inputs(&inputs, values, set);
+    for (size_t i = 0; i < outputs.count && status == TARE_OK; i++) {
+        const struct output *out = &outputs.items[i];
+        if (out->is_apart)
+            status = tare_output_check_all_apart(out->path, (const char *const *)inputs.names, inputs.count);
+        if (status == TARE_OK && out->is_file) status = tare_command_check_file_output(out->path);
+    }
+    tare_file_list_free(&inputs);
+    return status;
 }
 
 /* ---- after the work ---- */

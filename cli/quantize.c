@@ -85,13 +85,6 @@ static void print_plan(const struct quantize_options *options, const struct tare
            before > 0 ? 100 * after / before : 100, before / 1e6);
 }
 
-/* Checks before any work what would fail at the end. */
-static tare_status check_outputs(const struct quantize_options *options) {
-    if (!options->dry_run)
-        TARE_TRY(tare_command_check_model_output(options->output, options->model, options->overwrite));
-    return tare_command_check_quantize_files(&options->how, options->report);
-}
-
 /* On standard error: what was found by measuring, also after a failure, and the result for each op. */
 static void print_result(const struct quantize_options *options, const struct tare_quantized *quantized,
                          tare_status status) {
@@ -140,7 +133,7 @@ static tare_status run(int argc, char *const *argv) {
     if (done) goto done;
     TARE_CHECK(tare_workflow_quantize_open(&options.how, &arena));
     TARE_CHECK(tare_workflow_quantize_check_samples(&options.how, &options.how.plan));
-    TARE_CHECK(check_outputs(&options));
+    if (!options.dry_run) TARE_CHECK(tare_command_check_model_output(options.output, options.model, options.overwrite));
     TARE_CHECK(tare_command_load(&model, options.model));
     TARE_CHECK(tare_command_check_values(model, options.allow_missing));
     status = tare_workflow_quantize(

@@ -7,7 +7,6 @@
 #include "cli/command.h"
 #include "cli/hint.h"
 #include "cli/log.h"
-#include "cli/output_check.h"
 #include "cli/report_file.h"
 #include "eval/report/calibration_report.h"
 
@@ -125,8 +124,6 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(tare_report_check_page(options.report));
-    TARE_CHECK(tare_command_check_file_apart(options.report, options.files.items, options.files.count));
-    TARE_CHECK(tare_command_check_file_apart(options.html, options.files.items, options.files.count));
     TARE_CHECK(load(&calibration, &options.files));
     tare_strbuf_puts(&title, options.files.items[0]);
     if (options.files.count > 1) tare_strbuf_printf(&title, " and %zu more", options.files.count - 1);

@@ -76,7 +76,7 @@ tare_status tare_dataset_make(struct tare_make_outcome *outcome, const char *out
     *outcome = (struct tare_make_outcome){ 0 };
     TARE_CHECK(tare_source_new(&source, paths, n_paths, &source_options));
     files = tare_source_files(source, &n_files);
-    TARE_CHECK(tare_output_file_check_apart(out, files, n_files));
+    TARE_CHECK(tare_output_check_all_apart(out, files, n_files));
     TARE_CHECK(tare_tfrecord_create(&writer, out));
     status = write_source(outcome, writer, source, options);
     outcome->bad = tare_source_bad(source);
@@ -116,7 +116,7 @@ tare_status tare_dataset_make_arrays(struct tare_make_outcome *outcome, const ch
     tare_status status;
     *outcome = (struct tare_make_outcome){ 0 };
     TARE_CHECK(tare_data_file_join(&file, names, paths, n_paths));
-    TARE_CHECK(tare_output_file_check_apart(out, paths, n_paths));
+    TARE_CHECK(tare_output_check_all_apart(out, paths, n_paths));
     TARE_CHECK(tare_tfrecord_create(&writer, out));
     status = finish(writer, outcome, paths[0], write_rows(outcome, writer, file, spec, options));
 done:

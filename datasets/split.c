@@ -106,7 +106,7 @@ static tare_status check_names(const struct splitter *s) {
 
 static tare_status check_apart(const struct tare_file_list *files, const char *path) {
     if (!files) return TARE_OK;
-    return tare_output_file_check_apart(path, (const char *const *)files->names, files->count);
+    return tare_output_check_all_apart(path, (const char *const *)files->names, files->count);
 }
 
 static tare_status open_part(struct splitter *s, size_t i, const char *prefix) {

@@ -365,9 +365,9 @@ static tare_status check_outputs(const struct tare_auto_job *job) {
     struct tare_output_rules rules;
     tare_saved_model_output_rules(&rules, task->model, job->request->overwrite);
     TARE_TRY(tare_output_dir_check(task->output, &rules));
-    TARE_TRY(tare_output_file_check_apart(job->recipe, task->data, task->n_data));
-    TARE_TRY(tare_output_file_check_apart(job->spec, task->data, task->n_data));
-    return tare_output_file_check_apart(job->report, task->data, task->n_data);
+    TARE_TRY(tare_output_check_all_apart(job->recipe, task->data, task->n_data));
+    TARE_TRY(tare_output_check_all_apart(job->spec, task->data, task->n_data));
+    return tare_output_check_all_apart(job->report, task->data, task->n_data);
 }
 
 static tare_status write_plan(const struct tare_auto_job *job) {

@@ -8,7 +8,6 @@
 #include "calib/warnings.h"
 #include "cli/hint.h"
 #include "cli/log.h"
-#include "cli/output_check.h"
 #include "datasets/survey.h"
 #include "eval/report/json_text.h"
 #include "workflow/data_options.h"
@@ -340,8 +339,6 @@ static tare_status run(int argc, char *const *argv) {
         status = TARE_FAIL(TARE_USAGE, "--draft-spec -: standard output has the summary (expected a file)");
         goto done;
     }
-    TARE_CHECK(tare_command_check_file_apart(options.draft, options.files.items, options.files.count));
-    TARE_CHECK(tare_command_check_file_apart(options.draft, &options.labels, 1));
     TARE_CHECK(tare_data_options_open(&options.records));
     progress = tare_progress_new(
         &(struct tare_progress_options){ .label = "reading", .unit = "records", .total = -1, .quiet = options.quiet });

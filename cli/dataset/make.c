@@ -4,7 +4,6 @@
 #include "cli/dataset/dataset.h"
 #include "cli/hint.h"
 #include "cli/log.h"
-#include "cli/output_check.h"
 #include "datasets/data_file.h"
 #include "datasets/make.h"
 #include "workflow/data_options.h"
@@ -153,7 +152,6 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    TARE_CHECK(tare_command_check_file_output(options.output));
     TARE_CHECK(tare_data_options_open(&options.records));
     progress = tare_progress_new(
         &(struct tare_progress_options){ .label = "writing", .unit = "records", .total = -1, .quiet = options.quiet });

@@ -32,7 +32,7 @@ struct split_options {
 static const struct tare_option rows[] = {
     { TARE_OPTION(struct split_options, "output", STRING, prefix), .letter = 'o', .placeholder = "PREFIX",
       .help = "prefix of the output files: PREFIX-00000-of-00003.tfrecord …, or PREFIX-NAME.tfrecord with --names",
-      .flags = TARE_OPTION_REQUIRED },
+      .beside = "-*.tfrecord -*.tfrecord.gz", .flags = TARE_OPTION_REQUIRED },
     { TARE_OPTION(struct split_options, "parts", INT, parts), .min = 0, .max = 512,
       .help = "split into N parts of equal size" },
     { TARE_OPTION(struct split_options, "count", STRING, counts), .placeholder = "N,…",

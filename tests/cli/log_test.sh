@@ -68,7 +68,7 @@ done
 expect 1 "the output 'mine.gz' is the input 'mine.gz'" "$tare" dataset info mine.gz --log-file mine.gz
 [ "$(sha256sum <mine.gz)" = "$sum" ] || fail "messages were appended to the data"
 for file in page.html page.recipe; do
-    expect 2 "--log-file $file is also $file" "$tare" auto "$model" page --data mine.gz --log-file "$file"
+    expect 2 "--log-file $file is also a file of OUT" "$tare" auto "$model" page --data mine.gz --log-file "$file"
 done
 expect 2 "--node-data ./both.json is also --report" "$tare" compare "$model" --data mine.gz --report both.json --node-data ./both.json
 absent both.json

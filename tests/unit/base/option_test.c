@@ -73,8 +73,8 @@ static const struct tare_option rows[] = {
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { "MODEL", AT(model), "folder of the model", TARE_OPTION_REQUIRED },
-    { "FILE", AT(rest), "more files", TARE_OPTION_REPEATABLE },
+    { .name = "MODEL", .offset = AT(model), .help = "folder of the model", .flags = TARE_OPTION_REQUIRED },
+    { .name = "FILE", .offset = AT(rest), .help = "more files", .flags = TARE_OPTION_REPEATABLE },
     { 0 },
 };
 static const char *const examples[] = { "tare test m -o x", NULL };
