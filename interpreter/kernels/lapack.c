@@ -7,8 +7,11 @@
 #include <dlfcn.h>
 #include <float.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 /* Names without the letter of the precision, the arrays of a call (tare_lapack_next_name), and the name for complex
  * types where it is another one. */
@@ -41,7 +44,9 @@ static struct {
     pthread_once_t once;
     void (*functions[TARE_LAPACK_ROUTINES][TARE_DT_COMPLEX128 + 1])(void); /* by dtype */
     char error[256];                                                       /* empty: loaded */
-} lapack = { .once = PTHREAD_ONCE_INIT };
+    bool no_memory, one_by_one;                                            /* one_by_one: calls wait for each other */
+    pthread_mutex_t turn;
+} lapack = { .once = PTHREAD_ONCE_INIT, .turn = PTHREAD_MUTEX_INITIALIZER };
 
 /* The library next to the program or module in a wheel, whose functions have a prefix, or the system's. */
 static const struct {
@@ -61,17 +66,50 @@ static void find_routines(void *library, const char *prefix) {
         }
 }
 
-/* OpenBLAS starts a thread per further core, which waits actively for about 30 ms. They are ended, unless the host
- * program has loaded the library before. */
+/* OpenBLAS asks forever for a buffer that it cannot get. It has one for each call that runs at the same time: under a
+ * limit, calls run one after another, and two buffers must fit. */
+enum { ROOM = 2 << 27 };
+
+static bool is_limited(int resource) {
+    struct rlimit limit;
+    return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+static bool has_room(void) {
+    void *room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return room != MAP_FAILED && munmap(room, ROOM) == 0;
+}
+
+/* OpenBLAS starts a thread per further core that the loading thread may use, which waits actively for about 30 ms: it
+ * may use one. */
+static void *load_on_one_core(const char *file) {
+    cpu_set_t all, one;
+    void *library;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    const bool limited = pthread_getaffinity_np(pthread_self(), sizeof all, &all) == 0 &&
+                         pthread_setaffinity_np(pthread_self(), sizeof one, &one) == 0;
+    library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (limited) (void)pthread_setaffinity_np(pthread_self(), sizeof all, &all);
+    return library;
+}
+
+/* Threads are ended, too, unless the host program has loaded the library before. */
 static void load(void) {
     void *library = NULL, *loaded = NULL;
     void (*set_threads)(int);
     int (*end_threads)(void);
     const char *prefix = NULL;
     char name[48];
+    lapack.one_by_one = is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA);
+    if (!has_room()) {
+        lapack.no_memory = true;
+        snprintf(lapack.error, sizeof lapack.error, "%d bytes of address space", ROOM);
+        return;
+    }
     for (size_t i = 0; !library && i < sizeof libraries / sizeof *libraries; i++) {
         loaded = dlopen(libraries[i].file, RTLD_NOW | RTLD_NOLOAD);
-        library = dlopen(libraries[i].file, RTLD_NOW | RTLD_LOCAL);
+        library = load_on_one_core(libraries[i].file);
         prefix = libraries[i].prefix;
     }
     if (!library) {
@@ -90,11 +128,21 @@ static void load(void) {
 tare_status tare_lapack_open(void) {
     pthread_once(&lapack.once, load);
     if (!*lapack.error) return TARE_OK;
+    if (lapack.no_memory)
+        return TARE_FAIL(TARE_NO_MEMORY, "out of memory: linear algebra needs %s (ulimit -v)", lapack.error);
     return TARE_FAIL(TARE_UNSUPPORTED, "linear algebra needs OpenBLAS: %s (install the package libopenblas0)",
                      lapack.error);
 }
 
 /* ---- calls ---- */
+
+static void begin_call(void) {
+    if (lapack.one_by_one) pthread_mutex_lock(&lapack.turn);
+}
+
+static void end_call(void) {
+    if (lapack.one_by_one) pthread_mutex_unlock(&lapack.turn);
+}
 
 /* A factor -1, 0 or 1 as the routines of a dtype read it. */
 static const void *factor_of(int dtype, int value) {
@@ -119,8 +167,10 @@ static void invoke(const struct tare_lapack_call *c, const arguments list) {
         if (list[i] != &omitted) a[count++] = list[i];
     while (count < MOST_ARGUMENTS)
         a[count++] = (const void *)(uintptr_t)1;
+    begin_call();
     ((function *)lapack.functions[c->routine][c->dtype])(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9],
                                                          a[10], a[11], a[12], a[13], a[14], a[15], a[16]);
+    end_call();
 }
 
 /* The complex vectors whose parts geev stores in two columns for real types; `to` NULL: not requested. */
@@ -321,7 +371,12 @@ tare_status tare_lapack_prepare(struct tare_lapack_call *c, struct tare_arena *m
 /* ---- BLAS ---- */
 
 #define IN5 in, in, in, in, in
-#define CALL(r, dtype, parameters, ...) ((void(*) parameters)lapack.functions[r][dtype])(__VA_ARGS__)
+#define CALL(r, dtype, parameters, ...)                                                                                \
+    do {                                                                                                               \
+        begin_call();                                                                                                  \
+        ((void(*) parameters)lapack.functions[r][dtype])(__VA_ARGS__);                                                 \
+        end_call();                                                                                                    \
+    } while (0)
 
 void tare_lapack_trsm(int dtype, const char *form, int rows, int columns, const void *a, int lda, void *b, int ldb) {
     CALL(TARE_LAPACK_TRSM, dtype, (IN5, IN5, in, size_t, size_t, size_t, size_t), form, form + 1, form + 2, form + 3,
