@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/output_sibling.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -104,8 +105,7 @@ tare_status tare_output_lock_in(struct tare_output_lock *lock, const char *folde
                                 const char *output) {
     char file[NAME_MAX + 1];
     tare_status status;
-    /* A long name is cut as that of the temporary file is (base/output_sibling.c). */
-    snprintf(file, sizeof file, ".%.*s%s", NAME_MAX - 47, name, ENDING);
+    tare_sibling_name(file, sizeof file, name, ENDING);
     *lock = (struct tare_output_lock){ .path = tare_path_join(folder, file), .fd = -1 };
     status = lock->path ? take(lock, output) : TARE_NO_MEMORY;
     if (status == TARE_OK) return TARE_OK;

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,15 +22,26 @@
 
 enum {
     MOST_SIBLINGS = 1000,
+    MOST_NAME = NAME_MAX - 47, /* bytes of an output's name in a name next to it */
     MOST_ENTRIES = 512 /* entries of a folder that are read for leftovers of a file: a folder may get 100,000 files */
 };
 
 /* Equally long. */
 static const char NEW[] = ".tmp-", OLD[] = ".old-";
 
-/* ".BASE.tmp-"; a long name is cut, so that the temporary one fits into a file name. */
-static void prefix_of(char *out, size_t size, const char *base, const char *mark) {
-    snprintf(out, size, ".%.*s%s", NAME_MAX - 47, base, mark);
+/* FNV-1a. */
+static uint64_t hash_of(const char *text) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+    return hash;
+}
+
+void tare_sibling_name(char *out, size_t size, const char *name, const char *ending) {
+    if (strlen(name) <= MOST_NAME)
+        snprintf(out, size, ".%s%s", name, ending);
+    else
+        snprintf(out, size, ".%.*s-%016" PRIx64 "%s", MOST_NAME - 17, name, hash_of(name), ending);
 }
 
 /* "PID-n" at the end of a temporary name with this mark, of the output with this name (NULL: of any); NULL: it is none.
@@ -39,7 +51,7 @@ static const char *process_in(const char *name, const char *base, const char *ma
     const char *rest = NULL;
     if (*name != '.') return NULL;
     if (base) {
-        prefix_of(prefix, sizeof prefix, base, mark);
+        tare_sibling_name(prefix, sizeof prefix, base, mark);
         if (strncmp(name, prefix, strlen(prefix)) == 0) rest = name + strlen(prefix);
     } else {
         for (const char *at = name; (at = strstr(at, mark)); rest = at)
@@ -59,7 +71,7 @@ static char *sibling(const char *path, const char *mark, int number) {
     char *folder = tare_path_folder(path), *joined = NULL;
     char prefix[NAME_MAX + 1], name[NAME_MAX + 64];
     if (!folder) return NULL;
-    prefix_of(prefix, sizeof prefix, tare_path_base(path), mark);
+    tare_sibling_name(prefix, sizeof prefix, tare_path_base(path), mark);
     snprintf(name, sizeof name, "%s%ld-%d", prefix, (long)getpid(), number);
     joined = strchr(path, '/') ? tare_path_join(folder, name) : tare_strdup(name);
     tare_free(folder);

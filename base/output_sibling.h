@@ -6,7 +6,10 @@
 #include "base/status.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
+/* ".NAME" and an ending of at most 45 bytes, as a file name: of a long name, the beginning and a hash of all. */
+void tare_sibling_name(char *out, size_t size, const char *name, const char *ending);
 /* Creates a new file or folder with the first free temporary name of `path` and removes what killed runs left under
  * such names. *out is released with tare_free; *fd is open for reading and writing and locked. */
 tare_status tare_sibling_make_file(char **out, int *fd, const char *path) TARE_WARN_UNUSED;

@@ -51,6 +51,15 @@ absent done/glyphs-weight_only
 [ -z "$(hidden .)" ] || fail "left: $(hidden .)"
 [ -z "$(ls -A kept)" ] || fail "a refused run left $(ls -A kept)"
 
+# ---- long names ----
+
+long=$(printf 'c%.0s' {1..210})
+"$tare" calibrate "$model" --data "$data" -o "$long.calib" --limit 8 --quiet 2>e1 || fail "a long name: $(cat e1)"
+"$tare" calibrate "$model" --data "$data" -o short.calib --limit 8 --quiet 2>e1 && cmp short.calib "$long.calib" || fail "a long name: $(cat e1)"
+"$tare" dataset split "$data" --parts 2 -o "$long" --quiet 2>e1 && [ "$(ls "$long"-* | wc -l)" = 2 ] || fail "parts of a long name: $(cat e1)"
+[ -z "$(hidden .)" ] || fail "left of long names: $(hidden .)"
+rm -f "$long"* short.calib
+
 # ---- two at the same time ----
 
 "$tare" quantize "$model" one --method weight_only --quiet || fail "weight_only"
