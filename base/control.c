@@ -56,10 +56,15 @@ static const char *lost(void) {
 }
 
 const char *tare_control_reason(void) {
-    if (call.control && call.control->has_reason &&
-        __atomic_load_n(call.control->cancelled, __ATOMIC_RELAXED) == TARE_STOP_TIME)
+    const bool has_reason = call.control && call.control->has_reason;
+    switch (has_reason ? __atomic_load_n(call.control->cancelled, __ATOMIC_RELAXED) : TARE_STOP_NONE) {
+    case TARE_STOP_TIME:
         return "the time limit has passed";
-    return "interrupted";
+    case TARE_STOP_PROCESSOR:
+        return "the processor time limit has passed";
+    default:
+        return "interrupted";
+    }
 }
 
 static tare_status stopped(void) {

@@ -25,6 +25,7 @@ enum tare_stop {
     TARE_STOP_NONE,
     TARE_STOP_INTERRUPTED, /* a signal, or tare_context_cancel */
     TARE_STOP_TIME,        /* --max-seconds has passed */
+    TARE_STOP_PROCESSOR,   /* the processor time limit has passed */
 };
 
 struct tare_control {

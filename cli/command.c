@@ -16,6 +16,7 @@
 #include "interpreter/kernels/cpu.h"
 
 #include <jansson.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,10 +73,12 @@ static void on_signal(int number) {
 }
 
 /* A signal that the parent ignores (nohup, a background job of a shell without job control) stays ignored. A file that
- * becomes larger than the process may write (ulimit -f) is an error of the write, as a full disk is. */
+ * becomes larger than the process may write (ulimit -f) is an error of the write, as a full disk is, and so is a pipe
+ * whose reader has ended. */
 static void catch_signals(void) {
     const struct sigaction action = { .sa_handler = on_signal };
     signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < sizeof stop_signals / sizeof *stop_signals; i++) {
         struct sigaction before;
         if (sigaction(stop_signals[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN) continue;
@@ -207,12 +210,22 @@ static tare_status run_command(int argc, char *const *argv) {
     return command->run(argc - 2, argv + 2);
 }
 
+/* As every program whose reader has seen enough (| head): without a message, but after all cleanup. */
+static void end_without_reader(void) {
+    struct pollfd output = { .fd = STDOUT_FILENO };
+    if (poll(&output, 1, 0) != 1 || !(output.revents & POLLERR)) return;
+    (void)tare_command_log_close(1, "standard output: its reader has ended");
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+}
+
 /* Prints the error, if any; `json`: also on standard output. */
 static int finish(tare_status status, bool json) {
     /* A write of a full buffer may have failed before; that leaves nothing for fflush to write. */
     const bool written = fflush(stdout) == 0 && !ferror(stdout);
     const char *text = NULL;
     char line[4 * 4096];
+    if ((status == TARE_OK || status == TARE_IO) && !written) end_without_reader();
     if (status == TARE_OK && !written) status = TARE_FAIL(TARE_IO, "standard output: cannot be written");
     if (status != TARE_OK) {
         text = tare_visible_line(line, sizeof line, *tare_error_text() ? tare_error_text() : tare_status_name(status));

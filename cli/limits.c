@@ -1,5 +1,6 @@
 /* --max-memory limits the heap (base/alloc.h). --max-seconds sets a timer whose signal cancels the command as Ctrl-C
- * does, but with its own message; a command that has not stopped five seconds later is ended. */
+ * does, but with its own message, and so does the signal of the processor time limit (ulimit -t); a command that has
+ * not stopped five seconds later is ended. */
 #include "cli/limits.h"
 #include "base/format.h"
 #include "base/alloc.h"
@@ -43,10 +44,17 @@ static void on_end(int number) {
     raise(number);
 }
 
-static void on_time(int number) {
-    if (!tare_interrupted) tare_interrupted = TARE_STOP_TIME;
-    signal(number, on_end);
+/* The kernel sends SIGXCPU every second from the limit on: only the first one counts. */
+static void on_limit(int number) {
+    if (!tare_interrupted) tare_interrupted = number == SIGXCPU ? TARE_STOP_PROCESSOR : TARE_STOP_TIME;
+    signal(SIGXCPU, SIG_IGN);
+    signal(SIGALRM, on_end);
     alarm(5);
+}
+
+static void catch_limit(int number) {
+    const struct sigaction action = { .sa_handler = on_limit };
+    sigaction(number, &action, NULL);
 }
 
 static tare_status set_time(const char *text) {
@@ -58,7 +66,7 @@ static tare_status set_time(const char *text) {
     timer.it_value.tv_sec = (time_t)seconds;
     timer.it_value.tv_usec = (suseconds_t)((seconds - floor(seconds)) * 1e6);
     if (!timer.it_value.tv_sec && !timer.it_value.tv_usec) timer.it_value.tv_usec = 1;
-    signal(SIGALRM, on_time);
+    catch_limit(SIGALRM);
     setitimer(ITIMER_REAL, &timer, NULL);
     return TARE_OK;
 }
@@ -80,6 +88,7 @@ static tare_status option_value(const char **value, const char *name, int *i, in
 tare_status tare_limits_apply(int *argc, char **argv) {
     size_t bytes = tare_memory_bytes();
     int kept = 0, i = 0;
+    catch_limit(SIGXCPU);
     for (; i < *argc && strcmp(argv[i], "--") != 0; i++) {
         const int first = i;
         const char *memory, *seconds = NULL;

@@ -47,6 +47,23 @@ stop HUP compare calls --data x.tfrecord
 stop TERM quantize loop out --data x.tfrecord
 stop INT quantize product out --data x.tfrecord
 
+# a reader of the messages that ends, and the processor time limit (ulimit -t): the command cleans up
+for n in $(seq 60); do cat "$glyphs/calibration.tfrecord.gz"; done >many.tfrecord.gz
+"$tare" calibrate "$glyphs/saved_model" --data many.tfrecord.gz -o unread.calib --verbose 2>&1 | head -1 >/dev/null
+[ -z "$(find . -name '.*.lock' -o -name '.*.tmp-*')" ] || fail "without a reader: left: $(ls -A)"
+[ -s unread.calib ] || fail "a calibration whose messages are not read: $(ls -A)"
+"$tare" ops --json | head -1 >/dev/null
+[ "${PIPESTATUS[0]}" -eq 141 ] || fail "without a reader of its output: status ${PIPESTATUS[0]} (expected 141)"
+rm unread.calib
+status=0
+(ulimit -St 1; exec "$tare" run loop --data x.tfrecord) >/dev/null 2>stderr || status=$?
+[ $status -eq 130 ] && grep -qx 'tare: the processor time limit has passed' stderr || fail "ulimit -t: status $status: $(cat stderr)"
+status=0
+(ulimit -St 1; exec "$tare" calibrate loop --data x.tfrecord -o out.calib --quiet) 2>stderr || status=$?
+[ $status -eq 130 ] && grep -q '^tare: the processor time limit has passed' stderr || fail "ulimit -t, calibrate: status $status: $(cat stderr)"
+rm stderr many.tfrecord.gz
+[ "$(ls -A)" = "$before" ] || fail "ulimit -t: left behind: $(ls -A)"
+
 # a record that is nearly complete is completed, and the state is saved: the resumed run has the bytes of one run
 want() { sha256sum <"$1" | cut -d' ' -f1; }
 for n in $(seq 60); do cat "$glyphs/calibration.tfrecord.gz"; done >many.tfrecord.gz
