@@ -9,12 +9,15 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { PATIENCE_MS = 100 };
 
 static _Atomic int64_t operations;
 static _Atomic int64_t failing; /* number of the operation that fails, 0 for none */
@@ -37,6 +40,7 @@ tare_status tare_file_error(const char *what, const char *path) {
         tare_control_note_failed_allocation(0); /* one of libc's */
         return TARE_FAIL(TARE_NO_MEMORY, "%s '%s': out of memory", what, path);
     }
+    if (reason == EINTR) TARE_TRY(tare_control_check()); /* opening a pipe waits for its other end */
     return TARE_FAIL(reason == ENOENT || reason == ENOTDIR ? TARE_NOT_FOUND : TARE_IO, "%s '%s': %s", what, path,
                      tare_system_error(reason));
 }
@@ -55,13 +59,25 @@ tare_status tare_file_open(int *fd, const char *path) {
     return *fd < 0 ? tare_file_error("cannot open", path) : TARE_OK;
 }
 
+/* Waits for the data of a pipe. A signal may have been delivered to another thread, so time passes as well. */
+static tare_status wait_for_data(int fd) {
+    struct pollfd input = { .fd = fd, .events = POLLIN };
+    int ready;
+    while ((ready = poll(&input, 1, PATIENCE_MS)) == 0 || (ready < 0 && errno == EINTR))
+        TARE_TRY(tare_control_check());
+    return TARE_OK;
+}
+
 tare_status tare_file_read_some(size_t *got, int fd, void *data, size_t size, const char *path) {
     ssize_t done;
+    *got = 0;
+    TARE_TRY(wait_for_data(fd));
     do {
         done = tare_file_must_fail() ? -1 : read(fd, data, size);
     } while (done < 0 && errno == EINTR);
-    *got = done > 0 ? (size_t)done : 0;
-    return done < 0 ? tare_file_error("cannot read", path) : TARE_OK;
+    if (done < 0) return tare_file_error("cannot read", path);
+    *got = (size_t)done;
+    return TARE_OK;
 }
 
 void tare_file_close(int fd) {

@@ -1,6 +1,7 @@
 /* The log of the process, like its standard error: opened by tare_command_parse, closed by tare_main. */
 #include "cli/log.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/format.h"
 #include "base/strbuf.h"
 #include "include/tare/version.h"
@@ -93,7 +94,7 @@ static tare_status open_file(const char *path) {
     state.path = path;
     state.file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (state.file >= 0) return TARE_OK;
-    return TARE_FAIL(TARE_IO, "cannot create '%s': %s", path, tare_system_error(errno));
+    return tare_file_error("cannot create", path);
 }
 
 static void log_command(const char *program, int argc, char *const *argv) {

@@ -48,13 +48,31 @@ expired calibrate loop --data x.tfrecord -o out.calib --max-seconds 0.3 --quiet
 expired quantize loop out --data x.tfrecord --max-seconds 0.3 --quiet
 "$tare" run small --data x.tfrecord --max-seconds 600 >/dev/null || fail "a run within its time"
 
-# a command that waits where nothing can stop it is ended, with a message
+# so does one that waits for the other end of a pipe, or for data
 mkfifo never
+before=$(ls -A)
+expired run small --data never --max-seconds 0.3
+expired run small --data x.tfrecord --log-file never --max-seconds 0.3
+expired calibrate small --data x.tfrecord -o never --max-seconds 0.3 --quiet
+exec 8<>never # a writer that writes nothing
 status=0
-{ "$tare" run small --data never --max-seconds 0.2 >/dev/null 2>stderr; } 2>/dev/null || status=$?
+"$tare" run small --data - --max-seconds 0.3 <&8 >/dev/null 2>stderr || status=$?
+[ $status -eq 130 ] && grep -qx 'tare: the time limit has passed' stderr || fail "waiting for standard input: status $status: $(cat stderr)"
+"$tare" run small --data - <&8 >/dev/null 2>stderr &
+ready $! && sleep 0.3 && kill -TERM $!
+status=0
+wait $! || status=$?
+[ $status -eq 130 ] && grep -qx 'tare: interrupted' stderr || fail "SIGTERM while waiting for standard input: status $status: $(cat stderr)"
+exec 8<&-
+rm -f stderr never
+
+# a command that waits where nothing can stop it is ended, with a message
+status=0
+{ ASKED_WAIT=1 "$tare" inspect small --plugin "$TARE_TEST_PLUGINS/asked.so" --max-seconds 0.2 >/dev/null 2>stderr; } 2>/dev/null || status=$?
 [ $status -eq 142 ] || fail "a command that does not stop: status $status (expected 142): $(cat stderr)"
 grep -qx 'tare: error: the time limit has passed, and the command did not stop in 5 s: ended' stderr || fail "a command that does not stop: $(cat stderr)"
-rm -f stderr never
+rm -f stderr
+before=$(ls -A)
 
 usage() { expect 2 "$1" "$tare" "${@:2}"; }
 usage "--max-memory is '4x' (expected a size" run small --data x.tfrecord --max-memory 4x

@@ -1,9 +1,10 @@
 /* Registers what the environment says, so that a test can ask for any fault: ASKED_OP (default Foo), ASKED_ATTR,
  * ASKED_INPUT, ASKED_OUTPUT, ASKED_KERNEL and ASKED_KERNEL2, each one item; ASKED_FAIL: the registration fails with it;
- * ASKED_TWICE: the op is registered twice; ASKED_NOTHING: no op. */
+ * ASKED_TWICE: the op is registered twice; ASKED_NOTHING: no op; ASKED_WAIT: the registration does not end. */
 #include <tare/op.h>
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static int run(tare_op_context *c) {
     return tare_op_forward(c, 0, 0);
@@ -24,6 +25,8 @@ static void add(tare_op_library *library) {
 TARE_OP_LIBRARY(library) {
     const char *text = getenv("ASKED_FAIL");
     if (text) return tare_op_fail("%s", text);
+    while (getenv("ASKED_WAIT"))
+        pause();
     if (getenv("ASKED_NOTHING")) return 0;
     add(library);
     if (getenv("ASKED_TWICE")) add(library);
