@@ -1,6 +1,7 @@
 /* Calibration of samples that the caller pushes. A bounded queue connects the caller's thread with a thread that runs
  * the calibration engine, which reads from the queue as it reads from a file. */
 #include "base/alloc.h"
+#include "base/control.h"
 #include "base/thread.h"
 #include "datasets/sequence.h"
 #include "eval/model_inputs.h"
@@ -234,7 +235,7 @@ static tare_status enqueue(tare_calibrator *c, struct item sample) {
 tare_status tare_public_calibrator_push(tare_calibrator *c, const tare_array *inputs, size_t n_inputs, bool record) {
     const volatile sig_atomic_t *interrupted = c->work.options.interrupted;
     struct item sample;
-    if (tare_flag_is_set(interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+    TARE_TRY(tare_flag_check(interrupted));
     TARE_TRY(bind(&sample, c, inputs, n_inputs, record));
     return enqueue(c, sample);
 }

@@ -1,6 +1,7 @@
 /* Records that the caller supplies by a callback: taking them one at a time, and keeping them in a temporary TFRecord
  * file for work that reads them more than once. */
 #include "base/alloc.h"
+#include "base/control.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "base/strbuf.h"
@@ -69,7 +70,7 @@ static tare_status write_all(struct tare_tfrecord_writer *writer, const tare_rec
     for (int64_t i = 0;; i++) {
         const tare_array *arrays;
         size_t count;
-        if (tare_flag_is_set(interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        TARE_TRY(tare_flag_check(interrupted));
         TARE_TRY(tare_public_next_record(records, &arrays, &count, i));
         if (!arrays) return TARE_OK;
         TARE_TRY(tare_error_prefix(write_record(writer, arrays, count), "record %lld", (long long)i));

@@ -1,6 +1,7 @@
 /* Readers and writers of data files. */
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/control.h"
 #include "datasets/source.h"
 #include "datasets/tfrecord.h"
 #include "api/handles.h"
@@ -54,7 +55,7 @@ void tare_reader_close(tare_reader *reader) {
 static tare_status read_next(tare_reader *reader, bool *end) {
     const volatile sig_atomic_t *interrupted = tare_public_interrupted(reader->context);
     struct tare_record where;
-    if (tare_flag_is_set(interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+    TARE_TRY(tare_flag_check(interrupted));
     tare_sample_reset(&reader->sample);
     TARE_TRY(tare_source_next(&reader->sample, &where, end, reader->source, NULL, NULL));
     if (*end) return TARE_OK;

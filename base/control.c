@@ -71,6 +71,10 @@ static tare_status stopped(void) {
     return TARE_FAIL(TARE_INTERRUPTED, "%s", tare_control_reason());
 }
 
+tare_status tare_flag_check(const volatile sig_atomic_t *flag) {
+    return tare_flag_is_set(flag) ? stopped() : TARE_OK;
+}
+
 void tare_control_set_patience(int64_t ns) {
     patience_ns = ns;
     stop_seen_ns = 0;

@@ -20,6 +20,9 @@ static inline bool tare_flag_is_set(const volatile sig_atomic_t *flag) {
     return flag && __atomic_load_n(flag, __ATOMIC_RELAXED);
 }
 
+/* TARE_INTERRUPTED with the reason (tare_control_reason) if the flag is set. */
+tare_status tare_flag_check(const volatile sig_atomic_t *flag) TARE_WARN_UNUSED;
+
 /* Values of *cancelled where it has a reason. */
 enum tare_stop {
     TARE_STOP_NONE,

@@ -1,6 +1,7 @@
 /* tare calibrate: runs representative samples and writes their statistics to a calibration file. */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/control.h"
 #include "base/output.h"
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -222,7 +223,7 @@ static tare_status calibrate(struct work *w) {
     tare_status status = tare_workflow_calibrate_run(w->calibration, &w->outcome, &w->job);
     if (status == TARE_INTERRUPTED && w->state_path && tare_file_kind_of(w->state_path) != TARE_FILE_NONE) {
         char *text = tare_strdup(tare_error_text());
-        tare_fail(status, "%s; continue with --resume", text ? text : "interrupted");
+        tare_fail(status, "%s; continue with --resume", text ? text : tare_control_reason());
         tare_free(text);
     }
     TARE_TRY(status);

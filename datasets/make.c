@@ -20,11 +20,6 @@ static tare_status write_sample(struct tare_tfrecord_writer *writer, const struc
     return status;
 }
 
-static tare_status check_interrupted(const struct tare_make_options *options) {
-    if (tare_flag_is_set(options->interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
-    return TARE_OK;
-}
-
 static tare_status write_source(struct tare_make_outcome *outcome, struct tare_tfrecord_writer *writer,
                                 struct tare_source *source, const struct tare_make_options *options) {
     for (;;) {
@@ -32,7 +27,7 @@ static tare_status write_source(struct tare_make_outcome *outcome, struct tare_t
         struct tare_record where;
         bool end;
         tare_status status;
-        TARE_TRY(check_interrupted(options));
+        TARE_TRY(tare_flag_check(options->interrupted));
         TARE_TRY(tare_source_next(&sample, &where, &end, source, NULL, NULL));
         if (end) return TARE_OK;
         status = write_sample(writer, &sample);
@@ -94,7 +89,7 @@ static tare_status write_rows(struct tare_make_outcome *outcome, struct tare_tfr
         struct tare_sample sample;
         bool end;
         tare_status status;
-        TARE_TRY(check_interrupted(options));
+        TARE_TRY(tare_flag_check(options->interrupted));
         if (options->limit > 0 && outcome->records >= options->limit) return TARE_OK;
         TARE_TRY(tare_data_file_next(&record, &end, file));
         if (end) return TARE_OK;

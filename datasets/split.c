@@ -45,7 +45,7 @@ static tare_status read_file(struct splitter *s, struct tare_tfrecord_reader *re
         struct tare_tfrecord record;
         bool end;
         tare_status status;
-        if (tare_flag_is_set(common->interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        TARE_TRY(tare_flag_check(common->interrupted));
         status = tare_tfrecord_next(&record, &end, reader);
         if (status != TARE_OK) {
             TARE_TRY(pass_over(s, status));

@@ -266,7 +266,7 @@ static tare_status read_file(struct surveyor *s, struct tare_data_file *file) {
         struct tare_data_record record;
         bool end;
         tare_status status;
-        if (tare_flag_is_set(options->interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        TARE_TRY(tare_flag_check(options->interrupted));
         if (options->limit > 0 && s->out->records + s->out->bad >= options->limit) return TARE_OK;
         status = tare_data_file_next(&record, &end, file);
         if (status == TARE_CORRUPT)

@@ -425,7 +425,7 @@ static tare_status replay_records(struct tare_comparison_pass *pass, const struc
         struct tare_sample sample;
         struct tare_record where;
         bool end = false;
-        if (tare_flag_is_set(options->interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        TARE_TRY(tare_flag_check(options->interrupted));
         TARE_TRY(tare_record_reader_next(&sample, &where, &end, reader));
         if (end) return TARE_OK;
         const struct tare_tensor *outputs = tare_reference_store_get(&known->references, pass->record);

@@ -59,7 +59,7 @@ static tare_status read_all(struct tare_record_store *store, bool *fits, struct 
         struct tare_sample sample;
         struct tare_record where;
         tare_status status;
-        if (tare_flag_is_set(options->interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        TARE_TRY(tare_flag_check(options->interrupted));
         TARE_TRY(tare_record_reader_next(&sample, &where, &end, reader));
         if (end) break;
         status = add(store, &sample, &where);

@@ -141,7 +141,7 @@ static tare_status read_batch(struct batch *batch, struct crew *crew) {
     while (batch->count < plan->batch && !crew->at_end) {
         struct tare_sample sample;
         struct tare_record where;
-        if (tare_flag_is_set(plan->options->interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        TARE_TRY(tare_flag_check(plan->options->interrupted));
         TARE_TRY(next_record(&sample, &where, crew));
         if (!crew->at_end)
             TARE_TRY(tare_records_locate(take(batch, plan, &sample, &where), plan->files, &where, &where));

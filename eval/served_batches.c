@@ -189,7 +189,7 @@ static tare_status read_group(struct reader *reader, int64_t most_rows) {
     while (!reader->end && rows < most_rows) {
         struct tare_sample sample;
         struct tare_record where;
-        if (tare_flag_is_set(reader->options->interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        TARE_TRY(tare_flag_check(reader->options->interrupted));
         TARE_TRY(tare_source_next(&sample, &where, &reader->end, reader->source, NULL, NULL));
         if (reader->end) break;
         if (!TARE_GROW(reader->records, reader->count, reader->capacity)) {

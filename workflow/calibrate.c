@@ -413,7 +413,7 @@ static tare_status read_feed(struct tare_calibration *calibration, struct tare_t
             tare_tensor_reset(&inputs[i]);
         const int32_t at = tare_calibration_find_input(calibration, feed->signature->key, source->files[record.file]);
         TARE_TRY(tare_record_set_add(&calibration->inputs[at].records, record.number, record.number + 1));
-        if (tare_flag_is_set(interrupted)) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        TARE_TRY(tare_flag_check(interrupted));
     }
 }
 

@@ -2,6 +2,7 @@
 #include "cli/batch/batch.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/control.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/progress.h"
@@ -329,7 +330,7 @@ static void give_up(struct tare_batch_run *b, struct tare_task *task, const char
 static tare_status wait_for_result(struct tare_batch_run *b, struct tare_task *task, const char **lost) {
     const struct timespec nap = { .tv_nsec = 50000000 };
     while (!has_result(b, task)) {
-        if (tare_interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted (continue with --resume)");
+        if (tare_interrupted) return TARE_FAIL(TARE_INTERRUPTED, "%s (continue with --resume)", tare_control_reason());
         if (*lost) {
             give_up(b, task, *lost);
             break;

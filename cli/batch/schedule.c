@@ -1,5 +1,6 @@
 /* Starts the processes of a batch within the limits of processes and memory, and collects their results. */
 #include "cli/batch/schedule.h"
+#include "base/control.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "base/progress.h"
@@ -171,6 +172,6 @@ tare_status tare_batch_schedule_run(struct tare_batch_schedule *s, struct tare_a
         }
     }
     if (status == TARE_OK && tare_interrupted)
-        return TARE_FAIL(TARE_INTERRUPTED, "interrupted (continue with --resume)");
+        return TARE_FAIL(TARE_INTERRUPTED, "%s (continue with --resume)", tare_control_reason());
     return status;
 }

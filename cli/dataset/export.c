@@ -1,5 +1,6 @@
 /* tare dataset export: writes the images of records as PNG files, in a folder for each label. */
 #include "base/alloc.h"
+#include "base/control.h"
 #include "base/file.h"
 #include "base/image/codec.h"
 #include "base/output.h"
@@ -160,8 +161,8 @@ static tare_status each_record(struct survey *s, const struct export_options *op
         struct tare_sample sample = { 0 };
         struct image image;
         int64_t label;
-        status = tare_interrupted ? TARE_FAIL(TARE_INTERRUPTED, "interrupted")
-                                  : tare_source_next(&sample, &where, &end, source, NULL, NULL);
+        status = tare_flag_check(&tare_interrupted);
+        if (status == TARE_OK) status = tare_source_next(&sample, &where, &end, source, NULL, NULL);
         if (status == TARE_OK && !end) {
             status = find_image(&image, &sample, options->image);
             if (status == TARE_OK) status = find_label(&label, &sample, options->label);

@@ -66,6 +66,23 @@ wait $! || status=$?
 exec 8<&-
 rm -f stderr never
 
+# commands that look for a stop between records have the same words
+for _ in $(seq 1000); do cat x.tfrecord; done >piece
+before=$(ls -A)
+endless() { while cat piece 2>/dev/null; do :; done; }
+for command in "dataset info -" "dataset make - -o out.tfrecord" "dataset split $(yes piece | head -2000 | tr "\n" " ") --parts 2 -o out" "run small --data - --quiet"; do
+    # shellcheck disable=SC2086
+    { endless | { "$tare" $command --max-seconds 0.5 >/dev/null 2>stderr; echo $? >status; }; } 2>/dev/null
+    [ "$(cat status)" -eq 130 ] && grep -qx 'tare: the time limit has passed' stderr || fail "$command: status $(cat status): $(cat stderr)"
+    rm stderr status
+    [ "$(ls -A)" = "$before" ] || fail "$command: left behind: $(ls -A)"
+done
+mkdir models && cp -r loop models/loop
+status=0
+"$tare" batch models --methods static --data x.tfrecord --output-dir done --state state --max-seconds 1 --quiet >/dev/null 2>stderr || status=$?
+[ $status -eq 130 ] && grep -qx 'tare: the time limit has passed (continue with --resume)' stderr || fail "batch: status $status: $(cat stderr)"
+rm -rf models done state piece stderr
+
 # a command that waits where nothing can stop it is ended, with a message
 status=0
 { ASKED_WAIT=1 "$tare" inspect small --plugin "$TARE_TEST_PLUGINS/asked.so" --max-seconds 0.2 >/dev/null 2>stderr; } 2>/dev/null || status=$?
