@@ -36,6 +36,14 @@ static char *trimmed(const char *path) {
     return copy;
 }
 
+/* The name of an output that is written inside its folder, for its lock and temporary names. */
+static const char INNER[] = "tare";
+
+/* Whether an entry of an output folder is one that writing into it makes or leaves. */
+static bool is_own(const char *name) {
+    return tare_sibling_is_temporary(name, INNER) || tare_output_is_lock(name, INNER);
+}
+
 /* ---- what is at the path ---- */
 
 static tare_status check_entries(const char *path, const struct tare_output_rules *rules) {
@@ -44,7 +52,7 @@ static tare_status check_entries(const char *path, const struct tare_output_rule
     TARE_TRY(tare_file_list(&names, path));
     status = TARE_OK;
     for (size_t i = 0; i < names.count && status == TARE_OK; i++) {
-        if (tare_sibling_is_temporary(names.names[i]) || tare_output_is_lock(names.names[i])) continue;
+        if (is_own(names.names[i])) continue;
         if (!rules || !rules->overwrite)
             status = TARE_FAIL(TARE_INVALID_ARGUMENT, "Output directory already exists: %s", path);
         else if (rules->is_part && !rules->is_part(names.names[i]))
@@ -109,8 +117,8 @@ static tare_status make_temporary(struct tare_output_dir *out, const char *paren
     const bool there = tare_file_kind_of(out->path) == TARE_FILE_DIRECTORY;
     out->in_place = there && (is_mount_point(out->path) || !may_write(parent));
     if (out->in_place) {
-        char *inner = tare_path_join(out->path, "tare");
-        tare_status status = inner ? lock_output(out, out->path, "tare") : TARE_NO_MEMORY;
+        char *inner = tare_path_join(out->path, INNER);
+        tare_status status = inner ? lock_output(out, out->path, INNER) : TARE_NO_MEMORY;
         if (status == TARE_OK) status = tare_sibling_make_folder(&out->temporary, inner);
         tare_free(inner);
         TARE_TRY(status);
@@ -164,10 +172,10 @@ tare_status tare_output_dir_begin_adding(struct tare_output_dir *out, const char
     TARE_TRY(start(out, path));
     out->adds = true;
     out->path = trimmed(path);
-    inner = out->path ? tare_path_join(out->path, "tare") : NULL;
+    inner = out->path ? tare_path_join(out->path, INNER) : NULL;
     if (!inner) goto done;
     TARE_CHECK(tare_file_make_folders(out->path, &out->existed));
-    TARE_CHECK(tare_output_lock_in(&out->lock, out->path, "tare", path));
+    TARE_CHECK(tare_output_lock_in(&out->lock, out->path, INNER, path));
     tare_sibling_sweep(out->path);
     TARE_CHECK(tare_sibling_make_folder(&out->temporary, inner));
     guard_temporary(out);
@@ -262,7 +270,7 @@ static tare_status move_entries(const char *from, const char *to, enum phase fir
     status = TARE_OK;
     for (int pass = 0; pass < 2 && status == TARE_OK; pass++)
         for (size_t i = 0; i < names.count && status == TARE_OK; i++) {
-            if (tare_sibling_is_temporary(names.names[i]) || tare_output_is_lock(names.names[i])) continue;
+            if (is_own(names.names[i])) continue;
             if (is_of(from, names.names[i], pass ? (enum phase)(1 - first) : first))
                 status = move_entry(from, to, names.names[i]);
         }
@@ -271,7 +279,7 @@ static tare_status move_entries(const char *from, const char *to, enum phase fir
 }
 
 static tare_status exchange_entries(struct tare_output_dir *out) {
-    char *aside = NULL, *inner = tare_path_join(out->path, "tare"), text[4096];
+    char *aside = NULL, *inner = tare_path_join(out->path, INNER), text[4096];
     tare_status status = inner ? tare_sibling_make_aside(&aside, inner) : TARE_NO_MEMORY;
     if (status == TARE_OK) {
         status = move_entries(out->path, aside, FILES);

@@ -24,9 +24,10 @@ enum { PATIENCE_NS = 2000000000, PAUSE_NS = 20000000 };
 
 static const char ENDING[] = ".lock";
 
-bool tare_output_is_lock(const char *name) {
-    const size_t size = strlen(name), ending = strlen(ENDING);
-    return *name == '.' && size > ending && strcmp(name + size - ending, ENDING) == 0;
+bool tare_output_is_lock(const char *name, const char *output) {
+    char lock[NAME_MAX + 1];
+    tare_sibling_name(lock, sizeof lock, output, ENDING);
+    return strcmp(name, lock) == 0;
 }
 
 /* The process id in the lock file, 0 if there is none. */

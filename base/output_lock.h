@@ -24,7 +24,7 @@ tare_status tare_output_lock_in(struct tare_output_lock *lock, const char *folde
                                 const char *output) TARE_WARN_UNUSED;
 /* Removes the lock file. Safe on a zeroed struct. Does not change the error text. */
 void tare_output_unlock(struct tare_output_lock *lock);
-/* Whether a file name is that of a lock file. */
-bool tare_output_is_lock(const char *name);
+/* Whether a file name is that of the lock file of an output with the name `output`. */
+bool tare_output_is_lock(const char *name, const char *output);
 
 #endif

@@ -62,8 +62,8 @@ static const char *process_in(const char *name, const char *base, const char *ma
     return *end == '-' && end[1] >= '0' && end[1] <= '9' ? rest : NULL;
 }
 
-bool tare_sibling_is_temporary(const char *name) {
-    return process_in(name, NULL, NEW) || process_in(name, NULL, OLD);
+bool tare_sibling_is_temporary(const char *name, const char *base) {
+    return process_in(name, base, NEW) || process_in(name, base, OLD);
 }
 
 /* "folder/.name.tmp-PID-n" for `path`; NULL when memory is out. */

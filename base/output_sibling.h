@@ -22,8 +22,8 @@ tare_status tare_sibling_restore(const char *path) TARE_WARN_UNUSED;
 void tare_sibling_remove_old(const char *path);
 /* Removes what killed runs left of new outputs of any name in the folder. */
 void tare_sibling_sweep(const char *folder);
-/* Whether a file name is a temporary one, of any output. */
-bool tare_sibling_is_temporary(const char *name);
+/* Whether a file name is a temporary one of an output named `base`. */
+bool tare_sibling_is_temporary(const char *name, const char *base);
 /* fsync of the folder that contains `path`, so that a rename in it is durable. */
 tare_status tare_sync_folder_of(const char *path) TARE_WARN_UNUSED;
 

@@ -31,6 +31,16 @@ expect 1 "contains 'notes.txt', which is not part of a SavedModel" quantize "$mo
 expect 1 "Output directory already exists" quantize "$model" "$work/mine"
 [ "$(cat "$work/mine/notes.txt")" = keep ] || fail "a file of the user was removed"
 
+# nor one with a hidden file, although its name is like those of a lock or of a temporary file
+for name in .secret.lock .mine.tmp-1-0 .mine.old-1-0 .tare.lock.mine; do
+    mkdir "$work/hidden"
+    echo keep >"$work/hidden/$name"
+    expect 1 "Output directory already exists" quantize "$model" "$work/hidden"
+    expect 1 "contains '$name', which is not part of a SavedModel" quantize "$model" "$work/hidden" --overwrite
+    [ "$(cat "$work/hidden/$name")" = keep ] || fail "$name was removed"
+    rm -r "$work/hidden"
+done
+
 # an empty folder is accepted and keeps its mode; a model is replaced with --overwrite only
 mkdir -m 750 "$work/empty"
 quantize "$model" "$work/empty" || fail "an empty folder was refused"
