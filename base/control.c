@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -23,6 +24,7 @@ void tare_control_set(struct tare_control *control) {
 }
 
 void tare_control_begin(struct tare_control *control, uint64_t family) {
+    if (control) atomic_store(&control->short_stack, 0);
     tare_control_join((struct tare_call){ .control = control,
                                           .family = family,
                                           .failed_before = control ? atomic_load(&control->failed_allocations) : 0 });
@@ -124,6 +126,8 @@ tare_status tare_control_verify(void) {
     if (name) return tare_file_lost_error(name);
     if (!call.control) return TARE_OK;
     if (atomic_load(&call.control->stopped)) return stopped();
+    if (atomic_load(&call.control->short_stack))
+        return tare_control_fail_stack(atomic_load(&call.control->short_stack));
     if (atomic_load(&call.control->failed_allocations) != call.failed_before)
         return allocation_failed(atomic_load(&call.control->failed_size));
     return TARE_OK;
@@ -131,7 +135,17 @@ tare_status tare_control_verify(void) {
 
 tare_status tare_control_conclude(tare_status status) {
     const char *name = lost();
-    return name ? tare_file_lost_error(name) : status;
+    const int64_t stack = call.control ? atomic_load(&call.control->short_stack) : 0;
+    if (name) return tare_file_lost_error(name);
+    return stack ? tare_control_fail_stack(stack) : status;
+}
+
+tare_status tare_control_fail_stack(int64_t kilobytes) {
+    if (call.control) atomic_store(&call.control->short_stack, kilobytes);
+    return TARE_FAIL(TARE_NO_MEMORY,
+                     "functions nest too deep for the stack of this thread (%" PRId64
+                     " KB; use a larger one: ulimit -s, or another thread)",
+                     kilobytes);
 }
 
 void tare_control_note_commit(void) {

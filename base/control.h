@@ -38,6 +38,7 @@ struct tare_control {
     _Atomic int committed;              /* outputs moved to their places */
     _Atomic int64_t failed_allocations; /* not forgiven */
     _Atomic size_t failed_size;         /* bytes of the last one */
+    _Atomic int64_t short_stack;        /* KB of a stack on which functions nested too deep (base/stack.h) */
 };
 
 /* What each thread of a call knows of it. */
@@ -71,11 +72,12 @@ const char *tare_control_reason(void);
  * incomplete results are never used. */
 bool tare_control_is_stopped(void);
 /* TARE_INTERRUPTED if tare_control_check reported a cancellation in any thread, TARE_NO_MEMORY if an allocation failed
- * since tare_control_set and was not forgiven, TARE_IO if a mapped file that concerns the call became shorter. The last
- * one needs no block. */
+ * since tare_control_set and was not forgiven, or a stack was too small, TARE_IO if a mapped file that concerns the
+ * call became shorter. The last one needs no block. */
 tare_status tare_control_verify(void) TARE_WARN_UNUSED;
-/* The status of a call: TARE_IO with the name of the file if a mapped file that concerns it became shorter, because
- * that explains any other failure, and forbids success; else `status` with its text. */
+/* The status of a call: TARE_IO with the name of the file if a mapped file that concerns it became shorter, and
+ * TARE_NO_MEMORY if a stack was too small, because that explains any other failure, and forbids success; else `status`
+ * with its text. */
 tare_status tare_control_conclude(tare_status status) TARE_WARN_UNUSED;
 
 /* Makes tare_control_check of this thread succeed until `ns` nanoseconds after it first saw the cancellation, so that
@@ -91,6 +93,8 @@ void tare_control_resume(struct tare_control *block);
 void tare_control_note_commit(void);
 bool tare_control_has_committed(void);
 
+/* For base/stack.h: remembers and returns the failure. */
+tare_status tare_control_fail_stack(int64_t kilobytes) TARE_WARN_UNUSED;
 /* Called by the allocator when it fails. `bytes`: 0 if not known. */
 void tare_control_note_failed_allocation(size_t bytes);
 /* Failed allocations of this thread. The difference of two calls is what tare_control_forgive takes. */

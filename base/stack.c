@@ -1,5 +1,6 @@
 /* The bounds of a thread's stack are found once per thread. */
 #include "base/stack.h"
+#include "base/control.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -33,7 +34,5 @@ tare_status tare_stack_check(void) {
     if (here < bounds.low || here >= bounds.high) return TARE_OK;
     const uintptr_t size = bounds.high - bounds.low, reserve = size / 4 < RESERVE ? size / 4 : RESERVE;
     if (here - bounds.low >= reserve) return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                     "functions nest too deep for the stack of this thread (%zu KB; use a thread with a larger one)",
-                     (size_t)(size >> 10));
+    return tare_control_fail_stack((int64_t)(size >> 10));
 }

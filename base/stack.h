@@ -5,8 +5,8 @@
 
 #include "base/status.h"
 
-/* TARE_INVALID_ARGUMENT when less than a reserve for the deepest functions below is left. TARE_OK where the stack is
- * not known (one that the host made for itself). Takes a few nanoseconds. */
+/* TARE_NO_MEMORY, which no analysis takes for "no" or "unknown", when less than a reserve for the deepest functions
+ * below is left. TARE_OK where the stack is not known (one that the host made for itself). Takes a few nanoseconds. */
 tare_status tare_stack_check(void) TARE_WARN_UNUSED;
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "base/stack.h"
 #include "base/strbuf.h"
 
 #include <stdio.h>
@@ -140,6 +141,7 @@ static tare_status lower_op(struct tare_shlo_importer *im, struct tare_graph *gr
     if (!row) return TARE_FAIL(TARE_UNSUPPORTED, "op %s is not supported", op->name);
     if (im->depth == MOST_NESTED)
         return TARE_FAIL(TARE_UNSUPPORTED, "calls and regions are nested more than %d deep", MOST_NESTED);
+    TARE_TRY(tare_stack_check());
     l.outputs = TARE_NEW_ARRAY(&im->arena, struct tare_edge, op->n_results + 1);
     if (!l.outputs) return TARE_NO_MEMORY;
     apply_rule(&l, row);

@@ -48,4 +48,14 @@ if command -v python3 >/dev/null; then
     [ "$(nodes report5.json)" = "[32]" ] || fail "MatMul of depth 5: $(nodes report5.json) (expected 32)"
     [ "$(nodes converted.json)" = "[1099511627776]" ] || fail "MatMul of depth 40: $(nodes converted.json) (expected 2^40)"
 fi
+
+# A small stack (ulimit -s) is an error of its own, of every analysis, not a property of the model.
+if ! sanitized; then
+    hostile calls chain 500
+    small() { expect 1 "functions nest too deep for the stack of this thread (" timeout -k 1 60 bash -c 'ulimit -s "$1"; exec "${@:2}"' - "$@"; }
+    small 192 "$tare" inspect chain --json
+    small 96 "$tare" unwrap "$source_dir/tests/golden/stablehlo/ops_deep_calls.mlirbc" unwrapped
+    absent unwrapped
+    good validate chain
+fi
 finish
