@@ -252,6 +252,18 @@ static tare_status check_pairs(const struct outputs *outputs) {
     return TARE_OK;
 }
 
+/* A new file does no harm in a folder of data or of models; a log is open while the folder is read. */
+static bool may_be_in(const char *input, const struct output *out) {
+    return out->is_file && strcmp(out->name, "--log-file") != 0 && tare_file_kind_of(out->path) == TARE_FILE_NONE &&
+           tare_file_kind_of(input) == TARE_FILE_DIRECTORY && !is_model(input);
+}
+
+static tare_status check_apart(const struct output *out, const struct tare_file_list *inputs) {
+    for (size_t i = 0; out->is_apart && i < inputs->count; i++)
+        if (!may_be_in(inputs->names[i], out)) TARE_TRY(tare_output_check_apart(out->path, inputs->names[i]));
+    return out->is_file ? tare_command_check_file_output(out->path) : TARE_OK;
+}
+
 tare_status tare_command_check_outputs(const void *values, const struct tare_option_set *set) {
     struct outputs outputs = { 0 };
     struct tare_file_list inputs = { 0 };
@@ -259,12 +271,8 @@ tare_status tare_command_check_outputs(const void *values, const struct tare_opt
     find_outputs(&outputs, values, set);
     status = check_pairs(&outputs);
     if (status == TARE_OK && outputs.count) status = find_inputs(&inputs, values, set);
-    for (size_t i = 0; i < outputs.count && status == TARE_OK; i++) {
-        const struct output *out = &outputs.items[i];
-        if (out->is_apart)
-            status = tare_output_check_all_apart(out->path, (const char *const *)inputs.names, inputs.count);
-        if (status == TARE_OK && out->is_file) status = tare_command_check_file_output(out->path);
-    }
+    for (size_t i = 0; i < outputs.count && status == TARE_OK; i++)
+        status = check_apart(&outputs.items[i], &inputs);
     tare_file_list_free(&inputs);
     return status;
 }

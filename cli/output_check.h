@@ -20,7 +20,7 @@ tare_status tare_command_check_file_output(const char *path) TARE_WARN_UNUSED;
 tare_status tare_command_check_file_apart(const char *path, const char *const *inputs, size_t count) TARE_WARN_UNUSED;
 /* For tare_command_parse, before anything is opened: whether the files that the options of a command name as outputs
  * can be written, no two are one file, none is inside a folder of outputs or one of the files next to another one
- * (tare_option.beside), and none is an input or inside an input. */
+ * (tare_option.beside), and none is an input or inside one, but for new files in folders of data or models. */
 tare_status tare_command_check_outputs(const void *values, const struct tare_option_set *set) TARE_WARN_UNUSED;
 /* Warns when a quantized model takes more bytes than the model it was made from, when a float one
  * takes more than 10 % and 10 kB more, and when the input has MetaGraphs that were not written. */

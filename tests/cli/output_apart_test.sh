@@ -41,7 +41,8 @@ inside m/saved_model.pb m export m m/saved_model.pb
 inside m/saved_model.pb m export m e.mlirbc --weights m/saved_model.pb
 inside m/saved_model.pb m compare m --data d.tfrecord --write-recipe m/saved_model.pb
 inside m/saved_model.pb m compare m --data d.tfrecord --node-data m/saved_model.pb
-inside arrays/a.tfrecord arrays dataset make arrays -o arrays/a.tfrecord
+inside arrays/a.log arrays diff arrays arrays --log-file arrays/a.log
+inside "$array" arrays diff arrays arrays --report "$array"
 same sp.spec calibrate m --data d.tfrecord --spec sp.spec -o sp.spec
 same sp.spec dataset make d.tfrecord --spec sp.spec -o sp.spec
 same w.recipe compare m --data d.tfrecord --recipe w.recipe --write-recipe w.recipe
@@ -81,4 +82,12 @@ pair "--node-data page.html is also --report" compare m --data d.tfrecord --repo
 # a name that only begins like an output is not one of its files
 "$tare" calibrate m --data d.tfrecord -o l.calib --quiet --log-file l.calib.log 2>/dev/null || fail "a log next to the output"
 [ -s l.calib ] && [ -s l.calib.log ] || fail "a log next to the output: $(ls)"
+
+# a new file in a folder of data or models
+mkdir photos models
+cp d.tfrecord photos/
+cp -r m models/m
+(cd photos && "$tare" calibrate ../m --data . -o new.calib --quiet 2>/dev/null) || fail "a calibration next to the data"
+(cd models && "$tare" batch . --output-dir ../out --methods weight_only --report new.html --quiet >/dev/null 2>&1) || fail "a report next to the models"
+[ -s photos/new.calib ] && [ -s models/new.html ] || fail "new files: $(ls photos models)"
 finish
