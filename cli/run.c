@@ -279,6 +279,8 @@ static tare_status prepare(struct run_state *state, struct tare_run_arrays *arra
                                   : options->data.count ? TARE_RUN_OUTPUTS_JOINED
                                                         : TARE_RUN_OUTPUTS_ONCE,
                                   options->json));
+    TARE_TRY(tare_run_outputs_check_apart(state->outputs, &options->data));
+    TARE_TRY(tare_run_outputs_check_apart(state->outputs, &options->inputs));
     return tare_sessions_new(&state->sessions, state->threads, state->model, &session);
 }
 

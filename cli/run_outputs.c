@@ -7,6 +7,7 @@
 #include "base/output.h"
 #include "base/strbuf.h"
 #include "base/visible.h"
+#include "cli/output_check.h"
 #include "cli/value_text.h"
 #include "datasets/npy.h"
 
@@ -236,6 +237,20 @@ tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tar
     if (!directory) return TARE_OK;
     TARE_TRY(check_files(outputs));
     return tare_output_dir_begin_adding(&outputs->folder, directory);
+}
+
+tare_status tare_run_outputs_check_apart(const struct tare_run_outputs *outputs,
+                                         const struct tare_option_list *inputs) {
+    tare_status status = TARE_OK;
+    for (size_t i = 0; outputs->directory && i < outputs->count && status == TARE_OK; i++) {
+        const struct tare_binding *binding = outputs->sinks[i].binding;
+        char *path = output_path(outputs->directory, binding->key, binding->dtype == TARE_DT_STRING ? ".txt" : ".npy");
+        if (!path) return TARE_NO_MEMORY;
+        if (tare_file_kind_of(path) != TARE_FILE_NONE)
+            status = tare_command_check_file_apart(path, inputs->items, inputs->count);
+        tare_free(path);
+    }
+    return status;
 }
 
 void tare_run_outputs_join_rows(struct tare_run_outputs *outputs, int64_t rows) {

@@ -2,6 +2,7 @@
 #ifndef TARE_CLI_RUN_OUTPUTS_H
 #define TARE_CLI_RUN_OUTPUTS_H
 
+#include "base/option.h"
 #include "graph/model.h"
 
 struct tare_run_outputs;
@@ -17,6 +18,9 @@ enum tare_run_outputs_form {
  * it is locked and they are in a temporary folder in it. */
 tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tare_signature *signature,
                                  const char *directory, enum tare_run_outputs_form form, bool silent);
+/* Whether no file of the outputs, which are replaced, is one of the inputs: paths, patterns, or NAME=FILE. */
+tare_status tare_run_outputs_check_apart(const struct tare_run_outputs *outputs,
+                                         const struct tare_option_list *inputs) TARE_WARN_UNUSED;
 /* Rows of the inputs are run `rows` at a time: outputs with as many rows are concatenated. Before the first take. */
 void tare_run_outputs_join_rows(struct tare_run_outputs *outputs, int64_t rows);
 /* Adds the outputs of one record, in signature order. */

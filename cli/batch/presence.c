@@ -5,6 +5,7 @@
  * renamed may be seen late. */
 #include "cli/batch/presence.h"
 #include "base/clock.h"
+#include "base/control.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "cli/interrupted.h"
@@ -77,7 +78,7 @@ static tare_status draw_id(char out[TARE_BATCH_RUN_SIZE]) {
 
 static tare_status wait_a_moment(void) {
     const struct timespec nap = { .tv_nsec = 20000000 };
-    if (tare_interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted (continue with --resume)");
+    if (tare_interrupted) return TARE_FAIL(TARE_INTERRUPTED, "%s (continue with --resume)", tare_control_reason());
     nanosleep(&nap, NULL);
     return TARE_OK;
 }

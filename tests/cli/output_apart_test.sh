@@ -43,6 +43,8 @@ inside m/saved_model.pb m compare m --data d.tfrecord --write-recipe m/saved_mod
 inside m/saved_model.pb m compare m --data d.tfrecord --node-data m/saved_model.pb
 inside arrays/a.log arrays diff arrays arrays --log-file arrays/a.log
 inside "$array" arrays diff arrays arrays --report "$array"
+refused 1 "the output '$array' is the input '$array' (choose another file)" run m --input image="$array" --output-dir arrays
+inside "$array" arrays run m --data arrays --output-dir arrays
 same sp.spec calibrate m --data d.tfrecord --spec sp.spec -o sp.spec
 same sp.spec dataset make d.tfrecord --spec sp.spec -o sp.spec
 same w.recipe compare m --data d.tfrecord --recipe w.recipe --write-recipe w.recipe
