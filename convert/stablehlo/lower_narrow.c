@@ -7,9 +7,10 @@
 
 #include <math.h>
 
+/* A tensor of such a type: damaged modules have values of the type itself. */
 static bool is_narrow(const struct tare_shlo_type *type) {
-    const int dtype = type->kind == TARE_SHLO_TENSOR ? tare_shlo_dtype(type) : TARE_DT_INVALID;
-    return tare_shlo_wide_dtype(dtype) != dtype || tare_shlo_stored_as_float(type);
+    if (type->kind != TARE_SHLO_TENSOR) return false;
+    return tare_shlo_wide_dtype(tare_shlo_dtype(type)) != tare_shlo_dtype(type) || tare_shlo_stored_as_float(type);
 }
 
 bool tare_lower_has_narrow(const struct tare_shlo_op *op) {
@@ -58,8 +59,7 @@ static void convert_to_stored(struct tare_lowering *l, const struct tare_shlo_sm
 
 /* TensorFlow's Bitcast does not have the type. */
 static bool is_uncastable(const struct tare_shlo_type *type) {
-    const bool is_small = is_narrow(type) && tare_shlo_type_bits(type->element) < 8;
-    return is_small || tare_shlo_stored_as_float(type);
+    return is_narrow(type) && (tare_shlo_type_bits(type->element) < 8 || tare_shlo_stored_as_float(type));
 }
 
 /* True if the op was one that starts from the exact value or the bits of its operand. */
