@@ -69,23 +69,29 @@ static const char *base_name(struct tare_arena *arena, const char *path) {
     return copy ? tare_path_base(copy) : NULL;
 }
 
+static const char *const placeholders[] = { "{name}", "{model}", "{method}", "{algorithm}" };
+
+enum { PLACEHOLDERS = sizeof placeholders / sizeof *placeholders };
+
+/* Of the placeholder that the text begins with, PLACEHOLDERS if with none. */
+static size_t placeholder_at(const char *text) {
+    size_t i = 0;
+    while (i < PLACEHOLDERS && strncmp(text, placeholders[i], strlen(placeholders[i])) != 0)
+        i++;
+    return i;
+}
+
 static tare_status expand(const char **out, const struct context *c, const char *text) {
-    const struct {
-        const char *key, *value;
-    } rows[] = {
-        { "{name}", c->name }, { "{model}", c->model }, { "{method}", c->method }, { "{algorithm}", c->algorithm }
-    };
+    const char *const values[PLACEHOLDERS] = { c->name, c->model, c->method, c->algorithm };
     struct tare_strbuf result = { 0 };
     while (*text) {
-        bool found = false;
-        for (size_t i = 0; i < sizeof rows / sizeof *rows && !found; i++) {
-            size_t size = strlen(rows[i].key);
-            if (strncmp(text, rows[i].key, size) != 0) continue;
-            tare_strbuf_puts(&result, rows[i].value ? rows[i].value : "");
-            text += size;
-            found = true;
+        const size_t i = placeholder_at(text);
+        if (i == PLACEHOLDERS) {
+            tare_strbuf_putc(&result, *text++);
+            continue;
         }
-        if (!found) tare_strbuf_putc(&result, *text++);
+        tare_strbuf_puts(&result, values[i] ? values[i] : "");
+        text += strlen(placeholders[i]);
     }
     *out = result.failed ? NULL : tare_arena_strdup(c->arena, tare_strbuf_text(&result));
     tare_strbuf_free(&result);
@@ -98,12 +104,12 @@ static tare_status text_of(const char **out, const struct context *c, const char
     return text ? expand(out, c, text) : TARE_OK;
 }
 
-/* A word in braces that is no placeholder would become a part of the path. */
+/* A word in braces that is no placeholder would become a part of the path. What replaces one may have braces. */
 static tare_status check_placeholders(const char *text) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
     for (const char *brace = text; brace && (brace = strchr(brace, '{')); brace++) {
         const size_t size = strspn(brace + 1, letters);
-        if (size && brace[1 + size] == '}')
+        if (size && brace[1 + size] == '}' && placeholder_at(brace) == PLACEHOLDERS)
             return TARE_FAIL(TARE_INVALID_ARGUMENT,
                              "%s: unknown placeholder %.*s (expected {name}, {model}, {method} or {algorithm})", text,
                              (int)size + 2, brace);
@@ -113,8 +119,8 @@ static tare_status check_placeholders(const char *text) {
 
 static tare_status path_of(const char **out, const struct context *c, const char *text) {
     char *joined;
+    TARE_TRY(check_placeholders(text));
     TARE_TRY(text_of(out, c, text));
-    TARE_TRY(check_placeholders(*out));
     if (!*out || **out == '/' || !*c->folder) return TARE_OK;
     joined = tare_path_join(c->folder, *out);
     *out = joined ? tare_arena_strdup(c->arena, joined) : NULL;

@@ -285,6 +285,11 @@ grep -q '^9 jobs and [34] calibrations in at most .* never ran, ' "$work/plan" |
 "$tare" batch "$work/again/jobs.textproto" --dry-run >"$work/plan"
 grep -Eq '^glyphs +weight_only +[0-9.]+ +[0-9]+ +[0-9.]+ ' "$work/plan" || fail "no time of an earlier run"
 
+# a model whose name is in braces is not a placeholder
+mkdir "$work/braces" && ln -s "$(realpath "$glyphs/saved_model")" "$work/braces/{net}"
+"$tare" batch "$work/braces" --methods weight_only --output-dir "$work/braces.out" --quiet --json >"$work/braces.json" 2>&1 || fail "a model named {net}: $(cat "$work/braces.json")"
+[ -f "$work/braces.out/{net}-weight_only/saved_model.pb" ] || fail "a model named {net}: $(ls "$work/braces.out")"
+
 # job files that are wrong
 wrong() { printf '%s\n' "$2" >"$work/wrong.textproto"; expect 1 "$1" "$tare" batch "$work/wrong.textproto"; }
 wrong "there is no job in it" ''

@@ -67,6 +67,7 @@ for model in "$models"/*/; do
     tf1=$("$tare" inspect "$model" --json 2>/dev/null | grep -o '"tf1": *[a-z]*' | head -1 | grep -o '[a-z]*$')
     [ -n "$tf1" ] || continue # broken on purpose
     before=$(faults "$model")
+    [[ $before =~ ^[0-9]+$ ]] || { echo "$checker $model does not end in a line \"N faults\"" >&2; exit 2; }
     while read -r signature; do
         for variant in default plain float batched scope_all sharded sharded_batched weight_only kept; do
             try "$signature" $variant --allow-unquantized \
