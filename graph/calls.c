@@ -200,6 +200,11 @@ done:
     return status;
 }
 
+void tare_model_keep_method(struct tare_graph_model *model, const struct tare_graph *function) {
+    for (size_t i = 0; i < model->n_concretes; i++)
+        if (model->concretes[i].graph == function) model->concretes[i].keep = true;
+}
+
 void tare_model_remove_functions(struct tare_graph_model *model, const bool *live) {
     size_t kept = 0, concretes = 0, aliases = 0;
     struct tare_map by_name = { 0 };

@@ -40,6 +40,8 @@ tare_status tare_model_reachable_functions(bool **live, struct tare_arena *arena
 bool tare_function_must_compile(const struct tare_graph *function);
 /* Whether XLA compiles a function: such a one, or one that it calls, directly or not. */
 tare_status tare_function_is_compiled(bool *out, const struct tare_graph *function);
+/* The loader may call the function as a method: it stays although no signature, alias or function calls it any more. */
+void tare_model_keep_method(struct tare_graph_model *model, const struct tare_graph *function);
 /* Removes the functions that are not live, and their concretes and aliases. */
 void tare_model_remove_functions(struct tare_graph_model *model, const bool *live);
 

@@ -75,7 +75,7 @@ struct tare_concrete {
     struct tare_graph *graph;
     int *bound; /* object ids of the captures: the last n_bound arguments */
     size_t n_bound;
-    bool keep; /* called by the loader though no signature calls it: it creates or restores a table */
+    bool keep; /* called by the loader though no signature calls it: it creates or restores a table, or is a method */
 };
 
 /* An object that is a Const node of the main graph, captured by functions. */

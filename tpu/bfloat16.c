@@ -122,8 +122,7 @@ static tare_status part(struct set *set, size_t m, struct tare_map *bodies) {
     set->closure.members[m].graph = body;
     if (!tare_map_set(bodies, wrapper->name, body)) return TARE_NO_MEMORY;
     TARE_TRY(call_body(wrapper, body));
-    for (size_t i = 0; i < set->model->n_concretes; i++)
-        if (set->model->concretes[i].graph == wrapper) set->model->concretes[i].keep = true; /* nothing else calls it */
+    tare_model_keep_method(set->model, wrapper); /* nothing else calls it */
     return tare_tpu_closure_add_entry(&set->closure, set->arena, wrapper);
 }
 

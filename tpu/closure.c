@@ -252,12 +252,14 @@ tare_status tare_tpu_closure_redirect(const struct tare_tpu_closure *closure, co
     return TARE_OK;
 }
 
+/* A method that only TPU functions called has no other caller than the loader then, and stays. */
 static tare_status copy_member(struct tare_tpu_member *member, const char *suffix, struct tare_map *renamed) {
     struct tare_graph_model *model = member->graph->model;
     const char *stem = tare_arena_printf(&model->arena, "%s%s", member->graph->name, suffix ? suffix : "_on_tpu");
     const char *name = stem ? tare_model_unused_name(model, stem) : NULL;
     const char *before = member->graph->name;
     if (!name) return TARE_NO_MEMORY;
+    tare_model_keep_method(model, member->graph);
     TARE_TRY(tare_function_clone(&member->graph, member->graph, name));
     return tare_map_set(renamed, before, member->graph) ? TARE_OK : TARE_NO_MEMORY;
 }
