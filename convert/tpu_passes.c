@@ -121,6 +121,19 @@ static bool is_sharded(const struct tare_converter_options *options) {
     return options->has_sharding;
 }
 
+/* What the TPU does not support in functions with enable_soft_device_placement stays on the CPU: they are split. */
+static tare_status split_soft(struct tare_place *place) {
+    struct tare_tpu_split *split = &place->out->split;
+    bool any = false;
+    for (size_t i = 0; i < place->n_functions; i++)
+        any |= place->functions[i].choice->is_soft;
+    if (!any) return TARE_OK;
+    TARE_TRY(tare_tpu_split_soft(split, place->arena, place->model, place->functions, place->n_functions));
+    if (!split->n_notes) return TARE_OK; /* the TPU supports all of them */
+    return tare_tpu_find_functions(&place->functions, &place->n_functions, place->arena, place->model, split->choices,
+                                   split->count);
+}
+
 /* The functions that the user named, or those that are found. */
 static tare_status find_functions(struct tare_place *place, size_t *changes) {
     const struct tare_converter_options *options = place->options;
@@ -130,10 +143,11 @@ static tare_status find_functions(struct tare_place *place, size_t *changes) {
         return TARE_FAIL(TARE_UNSUPPORTED,
                          "functions cannot be found automatically: the model has been converted for TPU before");
     if (automatic) TARE_TRY(tare_tpu_split(split, place->arena, place->model));
-    changes[0] += split->count;
     TARE_TRY(tare_tpu_find_functions(&place->functions, &place->n_functions, place->arena, place->model,
                                      automatic ? split->choices : options->functions,
                                      automatic ? split->count : options->n_functions));
+    if (!automatic && !place->out->existing.tpu_calls) TARE_TRY(split_soft(place));
+    if (split->n_notes) changes[0] += split->count;
     place->graphs = graphs_of(place->arena, place->functions, place->n_functions);
     return place->graphs ? TARE_OK : TARE_NO_MEMORY;
 }
@@ -163,34 +177,6 @@ static tare_status refuse_incompatible(const struct tare_conversion *conversion)
                      errors, first->text);
 }
 
-/* What only functions with soft placement reach is moved to the CPU by the runtime: no error. */
-static tare_status allow_soft(struct tare_place *place) {
-    struct tare_conversion *out = place->out;
-    struct tare_graph **hard = TARE_NEW_ARRAY(place->arena, struct tare_graph *, place->n_functions + 1);
-    struct tare_tpu_finding *errors;
-    size_t n_hard = 0, n_errors;
-    if (!hard) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < place->n_functions; i++)
-        if (!place->functions[i].choice->is_soft) hard[n_hard++] = place->graphs[i];
-    if (n_hard == place->n_functions) return TARE_OK;
-    TARE_TRY(tare_tpu_check(&errors, &n_errors, place->arena, place->model, hard, n_hard));
-    for (size_t i = 0; i < out->n_findings; i++) {
-        struct tare_tpu_finding *finding = &out->findings[i];
-        bool is_hard = false;
-        if (finding->kind != TARE_TPU_NOT_COMPILABLE && finding->kind != TARE_TPU_BAD_TYPE) continue;
-        for (size_t k = 0; k < n_errors; k++)
-            is_hard |= errors[k].node == finding->node && errors[k].kind == finding->kind;
-        if (is_hard) continue;
-        finding->kind = TARE_TPU_MOVED;
-        finding->text = tare_arena_printf(place->arena,
-                                          "node '%s' (%s) runs on the CPU, with a transfer each way "
-                                          "(enable_soft_device_placement; --tpu_functions auto splits instead)",
-                                          finding->node->name, finding->node->op);
-        if (!finding->text) return TARE_NO_MEMORY;
-    }
-    return TARE_OK;
-}
-
 static tare_status check_functions(struct tare_place *place, size_t *changes) {
     const struct tare_converter_options *options = place->options;
     struct tare_conversion *out = place->out;
@@ -200,7 +186,6 @@ static tare_status check_functions(struct tare_place *place, size_t *changes) {
                                   options->n_batches));
     TARE_TRY(tare_tpu_check(&out->findings, &out->n_findings, place->arena, place->model, place->graphs,
                             place->n_functions));
-    TARE_TRY(allow_soft(place));
     return options->allow_incompatible ? TARE_OK : refuse_incompatible(out);
 }
 

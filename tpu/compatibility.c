@@ -591,9 +591,9 @@ bool tare_tpu_finding_is_error(enum tare_tpu_finding_kind kind) {
 }
 
 const char *tare_tpu_finding_name(enum tare_tpu_finding_kind kind) {
-    static const char *const names[] = { "not_compilable", "bad_type",      "bad_boundary",     "not_constant",
-                                         "bad_shape",      "no_cpu_kernel", "assigns_variable", "stale_variable",
-                                         "slow_type",      "moved_to_cpu" };
+    static const char *const names[] = { "not_compilable",   "bad_type",       "bad_boundary",
+                                         "not_constant",     "bad_shape",      "no_cpu_kernel",
+                                         "assigns_variable", "stale_variable", "slow_type" };
     return names[kind];
 }
 

@@ -24,7 +24,6 @@ struct tare_tpu_finding {
         TARE_TPU_ASSIGNS,        /* a variable is written: works, but on the TPU's copy */
         TARE_TPU_STALE_VARIABLE, /* a variable that the CPU writes is read: works, but on the TPU's copy */
         TARE_TPU_SLOW_TYPE,      /* float64: works, in software */
-        TARE_TPU_MOVED,          /* what the runtime moves to the CPU, in functions with soft placement */
     } kind;                      /* all but the last four are errors */
     const struct tare_graph *function;
     const struct tare_node *node; /* an argument's node, or the node that a return is an output of */

@@ -23,16 +23,17 @@ struct splitter {
     struct tare_graph_model *model;
     struct tare_map seen;    /* functions visited */
     const char *first_error; /* why something stays off the TPU */
+    bool is_soft;            /* of the choices */
 };
 
 /* One function being split. */
 struct task {
     struct splitter *s;
     struct tare_graph *graph;
-    const char *signature;
-    double *work;  /* by position */
-    bool *derived; /* by position: from constants, shapes and variables alone */
-    double all;    /* the sum */
+    const char *what; /* signature '…' or function '…' */
+    double *work;     /* by position */
+    bool *derived;    /* by position: from constants, shapes and variables alone */
+    double all;       /* the sum */
 };
 
 /* A part: its nodes, and their amount of computation. */
@@ -392,7 +393,7 @@ static tare_status add_choice(struct splitter *s, enum tare_tpu_choice_kind kind
     struct tare_tpu_choice *grown = tare_arena_append(s->arena, s->out->choices, s->out->count, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     s->out->choices = grown;
-    grown[s->out->count++] = (struct tare_tpu_choice){ kind, name, false };
+    grown[s->out->count++] = (struct tare_tpu_choice){ kind, name, s->is_soft };
     return TARE_OK;
 }
 
@@ -478,9 +479,8 @@ static tare_status outline_parts(struct task *task, const struct part *first, co
     const char *where = second ? tare_arena_printf(s->arena, "in two parts, as functions %s and %s", names[0], names[1])
                                : tare_arena_printf(s->arena, "in part, as function %s", names[0]);
     if (!where) return TARE_NO_MEMORY;
-    return add_note(s,
-                    tare_arena_printf(s->arena, "signature '%s' is placed on the TPU %s; the rest stays on the CPU: %s",
-                                      task->signature, where, s->first_error));
+    return add_note(s, tare_arena_printf(s->arena, "%s is placed on the TPU %s; the rest stays on the CPU: %s",
+                                         task->what, where, s->first_error));
 }
 
 static tare_status split(struct task *task) {
@@ -500,10 +500,9 @@ static tare_status split(struct task *task) {
     if (middle.work > sides[larger].work && middle.work >= LEAST_SHARE * task->all)
         return outline_parts(task, &middle, NULL);
     if (sides[larger].work <= 0 || sides[larger].work < LEAST_SHARE * task->all)
-        return add_note(
-            s, tare_arena_printf(s->arena,
-                                 "signature '%s' stays on the CPU: no part that the TPU supports is worth a call (%s)",
-                                 task->signature, s->first_error));
+        return add_note(s, tare_arena_printf(s->arena,
+                                             "%s stays on the CPU: no part that the TPU supports is worth a call (%s)",
+                                             task->what, s->first_error));
     TARE_TRY(find_part(&other, task, bad[larger], !larger, false));
     return outline_parts(task, &sides[larger], other.work >= LEAST_SECOND_SHARE * task->all ? &other : NULL);
 }
@@ -525,7 +524,8 @@ static tare_status check(bool *whole, struct splitter *s, struct tare_graph *fun
     s->first_error = NULL;
     TARE_TRY(tare_tpu_check(&findings, &count, s->arena, s->model, &function, 1));
     for (size_t i = 0; i < count; i++) {
-        if (findings[i].kind == TARE_TPU_SLOW_TYPE) continue;
+        if (findings[i].kind == TARE_TPU_SLOW_TYPE || (s->is_soft && !tare_tpu_finding_is_error(findings[i].kind)))
+            continue;
         *whole = false;
         if (!s->first_error || findings[i].kind == TARE_TPU_NOT_COMPILABLE) s->first_error = findings[i].text;
         if (findings[i].kind == TARE_TPU_NOT_COMPILABLE) break;
@@ -543,29 +543,36 @@ static tare_status check(bool *whole, struct splitter *s, struct tare_graph *fun
     return *whole || s->first_error ? TARE_OK : TARE_NO_MEMORY;
 }
 
+/* *whole: the TPU supports the function; otherwise its parts are choices. */
+static tare_status split_unless_whole(bool *whole, struct task *task) {
+    TARE_TRY(check(whole, task->s, task->graph));
+    if (*whole) return TARE_OK;
+    TARE_TRY(inline_refused(task));
+    return split(task);
+}
+
 static tare_status split_signature(struct splitter *s, const struct tare_signature *signature) {
     struct tare_graph *function = tare_signature_function(signature);
-    struct task task = { .s = s, .graph = function, .signature = signature->key };
+    struct task task = { .s = s,
+                         .graph = function,
+                         .what = tare_arena_printf(s->arena, "signature '%s'", signature->key) };
     bool whole;
+    if (!task.what) return TARE_NO_MEMORY;
     if (!function)
         return add_note(s, tare_arena_printf(s->arena,
-                                             "signature '%s' stays on the CPU: its outputs do not come from one "
-                                             "function call (wrap what it computes in a tf.function)",
-                                             signature->key));
+                                             "%s stays on the CPU: its outputs do not come from one function call "
+                                             "(wrap what it computes in a tf.function)",
+                                             task.what));
     if (tare_map_get(&s->seen, function->name)) return TARE_OK;
     if (!tare_map_set(&s->seen, function->name, function)) return TARE_NO_MEMORY;
-    TARE_TRY(check(&whole, s, function));
-    if (!whole) {
-        TARE_TRY(inline_refused(&task));
-        return split(&task);
-    }
+    TARE_TRY(split_unless_whole(&whole, &task));
+    if (!whole) return TARE_OK;
     TARE_TRY(count_work(&task));
     if (task.all <= 0)
-        return add_note(s,
-                        tare_arena_printf(s->arena, "signature '%s' stays on the CPU: its function %s computes nothing",
-                                          signature->key, function->name));
+        return add_note(s, tare_arena_printf(s->arena, "%s stays on the CPU: its function %s computes nothing",
+                                             task.what, function->name));
     TARE_TRY(add_choice(s, TARE_TPU_BY_SIGNATURE, signature->key));
-    return add_note(s, tare_arena_printf(s->arena, "signature '%s' is placed on the TPU whole", signature->key));
+    return add_note(s, tare_arena_printf(s->arena, "%s is placed on the TPU whole", task.what));
 }
 
 tare_status tare_tpu_split(struct tare_tpu_split *out, struct tare_arena *arena, struct tare_graph_model *model) {
@@ -582,4 +589,28 @@ tare_status tare_tpu_split(struct tare_tpu_split *out, struct tare_arena *arena,
                          ? out->notes[0]
                          : "the model has no signatures (name functions in tpu_functions, by function_alias or "
                            "concrete_function_name)");
+}
+
+/* ---- functions that the user named ---- */
+
+static tare_status split_named(struct splitter *s, const struct tare_tpu_function *function) {
+    struct task task = { .s = s,
+                         .graph = function->graph,
+                         .what = tare_arena_printf(s->arena, "function '%s'", function->label) };
+    bool whole = true;
+    if (!task.what) return TARE_NO_MEMORY;
+    s->is_soft = function->choice->is_soft;
+    if (s->is_soft) TARE_TRY(split_unless_whole(&whole, &task));
+    return whole ? add_choice(s, TARE_TPU_BY_CONCRETE, function->graph->name) : TARE_OK;
+}
+
+tare_status tare_tpu_split_soft(struct tare_tpu_split *out, struct tare_arena *arena, struct tare_graph_model *model,
+                                const struct tare_tpu_function *functions, size_t count) {
+    struct splitter s = { .out = out, .arena = arena, .model = model };
+    tare_status status = tare_model_check_recursion(model);
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < count && status == TARE_OK; i++)
+        status = tare_error_prefix(split_named(&s, &functions[i]), "function '%s'", functions[i].label);
+    if (status != TARE_OK || out->count) return status;
+    return TARE_FAIL(TARE_UNSUPPORTED, "nothing can be placed on the TPU: %s", out->notes[0]);
 }

@@ -20,5 +20,9 @@ struct tare_tpu_split {
  * that depend on constants and shapes only (tpu/split_derived.h) are computed on the CPU for the CPU. Results are
  * bit-identical. Arena memory; TARE_UNSUPPORTED when no part of any signature can be placed. */
 tare_status tare_tpu_split(struct tare_tpu_split *out, struct tare_arena *arena, struct tare_graph_model *model);
+/* The same for those of the functions that the user named whose choice is_soft: their parts take their place. Every
+ * function that stays whole is chosen by its name. Arena memory; TARE_UNSUPPORTED when nothing is left to place. */
+tare_status tare_tpu_split_soft(struct tare_tpu_split *out, struct tare_arena *arena, struct tare_graph_model *model,
+                                const struct tare_tpu_function *functions, size_t count);
 
 #endif

@@ -62,7 +62,7 @@ static const struct tare_node *only(struct tare_graph_model *model, const char *
     return found;
 }
 
-static void soft_placement__leaves_what_a_tpu_lacks_to_the_runtime(void **state) {
+static void soft_placement__leaves_what_a_tpu_lacks_on_the_CPU(void **state) {
     const char *path = model_with("AsString");
     const char *const texts[] = {
         "tpu_functions { function_alias: \"tpu_func\" enable_soft_device_placement: true }",
@@ -71,7 +71,9 @@ static void soft_placement__leaves_what_a_tpu_lacks_to_the_runtime(void **state)
     (void)state;
     seed_refuses(path, PLACE, "'tf.AsString' op isn't compilable for TPU device.");
     for (int i = 0; i < 2; i++) {
-        seed_says(path, texts[i], "node 'print' (AsString) runs on the CPU, with a transfer each way");
+        seed_says(path, texts[i],
+                  "function 'tpu_func' is placed on the TPU in part, as function __inference_tpu_func_10_tpu; the "
+                  "rest stays on the CPU: 'tf.AsString' op isn't compilable for TPU device.");
         struct tare_graph_model *model = seed_load();
         assert_true(tare_node_bool(only(model, "TPUReplicateMetadata"), "allow_soft_placement", false));
         tare_model_free(model);
@@ -313,7 +315,7 @@ static void stored_values__stay_float32_without_convert_checkpoint(void **state)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(soft_placement__leaves_what_a_tpu_lacks_to_the_runtime),
+        cmocka_unit_test(soft_placement__leaves_what_a_tpu_lacks_on_the_CPU),
         cmocka_unit_test(safety_checks__can_be_turned_off),
         cmocka_unit_test(cluster_names__are_shared_on_request),
         cmocka_unit_test(low_priority__has_a_queue_of_its_own),
