@@ -1,8 +1,8 @@
 /* Advice that the converter reports on the chosen TPU functions: TPU calls per request, random numbers, batches of
  * integers, and memory. */
 #include "convert/advice.h"
+#include "graph/devices.h"
 #include "graph/shared_names.h"
-#include "tpu/devices.h"
 #include "base/strbuf.h"
 #include "graph/graphs.h"
 #include "tpu/chips.h"
@@ -153,7 +153,7 @@ static tare_status advise_on_sharding(struct adviser *a, const struct tare_conve
 static void count_devices(const struct tare_graph *graph, size_t *count, const struct tare_node **first) {
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
-        if (node->dead || !tare_tpu_is_foreign_device(node->device)) continue;
+        if (node->dead || !tare_device_is_foreign(node->device)) continue;
         if (!*count) *first = node;
         ++*count;
     }
@@ -173,7 +173,7 @@ static tare_status advise_on_devices(struct adviser *a) {
                                  count, count == 1 ? "" : "s", count == 1 ? "is" : "are", first->device, first->name));
 }
 
-/* ---- variables ---- */
+/* ---- shared names ---- */
 
 static tare_status advise_on_names(struct adviser *a) {
     struct tare_name_twins *twins;
@@ -182,10 +182,10 @@ static tare_status advise_on_names(struct adviser *a) {
     if (!count) return TARE_OK;
     return add(a,
                tare_arena_printf(a->arena,
-                                 "%zu variable%s the shared_name of another, as '%s' of nodes '%s' and '%s': a server "
-                                 "gives both the value that is restored last (give each a name of its own)",
-                                 count, count == 1 ? " has" : "s have", twins->first->shared_name,
-                                 twins->first->node->name, twins->second->node->name));
+                                 "%zu node%s the shared_name of another, as '%s' of nodes '%s' and '%s': a server %s "
+                                 "(give each a name of its own)",
+                                 count, count == 1 ? " has" : "s have", twins->name, twins->first->name,
+                                 twins->second->name, twins->effect));
 }
 
 /* ---- random numbers ---- */

@@ -1,17 +1,18 @@
-/* Variables that a runtime takes for one. */
+/* Resources that a runtime takes for one. */
 #ifndef TARE_GRAPH_SHARED_NAMES_H
 #define TARE_GRAPH_SHARED_NAMES_H
 
 #include "graph/model.h"
 
-/* Two variables of which signatures need both, and whose handles have the same container and shared_name: a runtime
- * that reads the graph alone, as a server does, gives both the value that is restored last. */
+/* Two nodes whose resources have the same container and shared_name, and both of which signatures need: a runtime that
+ * reads the graph alone, as a server does, makes one of them. */
 struct tare_name_twins {
-    const struct tare_variable *first, *second;
+    const struct tare_node *first, *second;
+    const char *name, *effect; /* what a server does then: "gives both variables …" */
 };
 
-/* The pairs, in the order of the model's variables; arena memory. TARE_NO_MEMORY, and errors of a call that cannot be
- * followed. */
+/* The pairs of variables, and of BatchFunctions that call different functions; arena memory. TARE_NO_MEMORY, and errors
+ * of a call that cannot be followed. */
 tare_status tare_model_name_twins(struct tare_name_twins **out, size_t *count, struct tare_arena *arena,
                                   const struct tare_graph_model *model);
 

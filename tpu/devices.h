@@ -4,10 +4,8 @@
 
 #include "graph/model.h"
 
-/* True for a device that is not a CPU of the local machine: "/device:GPU:0", "/job:worker/…". */
-bool tare_tpu_is_foreign_device(const char *device);
-/* Removes such devices from the nodes of the functions to place and of those that they call; functions that others call
- * as well are copied first. Adds the number of nodes to *cleared. */
+/* Removes foreign devices (graph/devices.h) from the nodes of the functions to place and of those that they call;
+ * functions that others call as well are copied first. Adds the number of nodes to *cleared. */
 tare_status tare_tpu_clear_devices(size_t *cleared, struct tare_arena *arena, struct tare_graph *const *graphs,
                                    size_t count);
 

@@ -254,6 +254,8 @@ tare_status tare_model_validate(struct tare_faults *faults, const struct tare_gr
         check_variable(&validator, &model->variables[i]);
     tare_validate_accesses(&validator);
     tare_validate_shared_names(&validator);
+    for (size_t i = 0; i <= model->n_functions; i++)
+        tare_validate_devices(&validator, tare_model_graph(model, i));
     tare_arena_free(&validator.lasting);
     tare_map_free(&validator.tpu_functions);
     tare_arena_free(&validator.scratch);

@@ -1,6 +1,7 @@
 /* Rules that span nodes: shape hints that loaders take as facts, and the dtypes with which variables are accessed. */
 #include "graph/bindings.h"
 #include "graph/calls.h"
+#include "graph/devices.h"
 #include "graph/graphs.h"
 #include "graph/shared_names.h"
 #include "interpreter/validation/validate_internal.h"
@@ -92,14 +93,36 @@ void tare_validate_shared_names(struct tare_validator *validator) {
     size_t count;
     tare_status status = tare_model_name_twins(&twins, &count, &validator->scratch, validator->model);
     for (size_t i = 0; i < count && status == TARE_OK; i++) {
-        const char *where = tare_arena_printf(&validator->scratch, "%s/%s (VarHandleOp)",
-                                              tare_graph_label(validator->model->main), twins[i].second->node->name);
-        const char *what = tare_arena_printf(&validator->scratch,
-                                             "the shared_name '%s' is that of node '%s', too: a server gives both "
-                                             "variables the value that is restored last",
-                                             twins[i].second->shared_name, twins[i].first->node->name);
+        const struct tare_node *node = twins[i].second;
+        const char *where =
+            tare_arena_printf(&validator->scratch, "%s/%s (%s)", tare_graph_label(node->graph), node->name, node->op);
+        const char *what =
+            tare_arena_printf(&validator->scratch, "the shared_name '%s' is that of node '%s', too: a server %s",
+                              twins[i].name, twins[i].first->name, twins[i].effect);
         status = where && what ? tare_faults_note(validator->faults, where, what) : TARE_NO_MEMORY;
     }
     if (status == TARE_NO_MEMORY) validator->out_of_memory = true;
     tare_error_clear(); /* a graph that cannot be followed is reported elsewhere */
+}
+
+static tare_status note_device(struct tare_validator *validator, const struct tare_node *node, size_t count) {
+    const char *where =
+        tare_arena_printf(&validator->scratch, "%s/%s (%s)", tare_graph_label(node->graph), node->name, node->op);
+    const char *more =
+        count > 1 ? tare_arena_printf(&validator->scratch, " (%zu nodes of this graph have such devices)", count) : "";
+    const char *what = tare_arena_printf(&validator->scratch,
+                                         "is assigned to the device '%s'%s: a server without it needs soft placement",
+                                         node->device, more ? more : "");
+    return where && what && more ? tare_faults_note(validator->faults, where, what) : TARE_NO_MEMORY;
+}
+
+void tare_validate_devices(struct tare_validator *validator, const struct tare_graph *graph) {
+    const struct tare_node *first = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const struct tare_node *node = graph->nodes[i];
+        if (node->dead || !tare_device_is_foreign(node->device)) continue;
+        if (!count++) first = node;
+    }
+    if (first && note_device(validator, first, count) != TARE_OK) validator->out_of_memory = true;
 }

@@ -35,8 +35,10 @@ void tare_validate_arg_shapes(struct tare_validator *validator, const struct tar
 void tare_validate_output_shapes(struct tare_validator *validator, const struct tare_node *node);
 /* Reads and assignments have the dtype of their variable, also where functions pass its handle. */
 void tare_validate_accesses(struct tare_validator *validator);
-/* Notes variables that have one name. */
+/* Notes variables and batchers that have one name. */
 void tare_validate_shared_names(struct tare_validator *validator);
+/* Notes the first node of a graph that is assigned to a device that a server may lack. */
+void tare_validate_devices(struct tare_validator *validator, const struct tare_graph *graph);
 /* Whether a signature, an initialiser or a captured function can reach the variable. */
 bool tare_validate_is_reachable(struct tare_validator *validator, const struct tare_variable *variable);
 

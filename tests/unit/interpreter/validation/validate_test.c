@@ -293,6 +293,47 @@ static void batch_sizes(void **state) {
     expect(f, NULL);
 }
 
+static void expect_note(const struct fixture *f, const char *note) {
+    struct tare_faults faults = { 0 };
+    OK(tare_model_validate(&faults, f->model, &f->options));
+    assert_int_equal(faults.count, 0);
+    assert_int_equal(faults.n_notes, note ? 1 : 0);
+    if (note) assert_string_equal(faults.notes[0], note);
+    tare_faults_free(&faults);
+}
+
+static void batchers_of_one_name_that_call_different_functions__are_noted(void **state) {
+    struct fixture *f = *state;
+    struct tare_node *first = batch_function(f, (int64_t[]){ 8 }, 1), *second = batch_function(f, (int64_t[]){ 8 }, 1);
+    struct tare_graph *other = tare_model_add_function(f->model, "other");
+    OK(tare_graph_add_return(other, "y", TARE_DT_FLOAT, out(tare_graph_add_arg(other, "x", TARE_DT_FLOAT))));
+    OK(tare_node_set_string(first, "shared_name", "batch/", 6));
+    OK(tare_node_set_string(second, "shared_name", "batch/", 6));
+    expect_note(f, NULL); /* both call "inner" */
+    OK(tare_node_set_func(second, "f", "other"));
+    expect_note(f,
+                "graph/batch_1 (BatchFunction): the shared_name 'batch/' is that of node 'batch', too: a server runs "
+                "the function of one of them for the requests of both");
+}
+
+static void devices_that_a_server_may_lack__are_noted(void **state) {
+    struct fixture *f = *state;
+    f->call->device = "/job:localhost/replica:0/task:0/device:CPU:0";
+    expect_note(f, NULL);
+    f->relu->device = "/job:worker/replica:0/task:0/device:CPU:0";
+    expect_note(f, "inner/relu (Identity): is assigned to the device '/job:worker/replica:0/task:0/device:CPU:0': a "
+                   "server without it needs soft placement");
+    f->relu->device = "/job:localhost2/device:CPU:0";
+    expect_note(f, "inner/relu (Identity): is assigned to the device '/job:localhost2/device:CPU:0': a server without "
+                   "it needs soft placement");
+    f->relu->device = "/job:localhost/replica:0/task:1/device:CPU:0";
+    expect_note(f, "inner/relu (Identity): is assigned to the device '/job:localhost/replica:0/task:1/device:CPU:0': a "
+                   "server without it needs soft placement");
+    f->relu->device = "/device:GPU:0";
+    expect_note(f, "inner/relu (Identity): is assigned to the device '/device:GPU:0': a server without it needs soft "
+                   "placement");
+}
+
 /* A call of "tpu": replicated input -> cluster (metadata, an identity) -> replicated output. */
 static void tpu_call(struct fixture *f, struct tare_node **inside, struct tare_node **output) {
     struct tare_graph *tpu = tare_model_add_function(f->model, "tpu");
@@ -401,6 +442,8 @@ int main(void) {
         CASE(returns),
         CASE(variables_of_one_name__are_noted),
         CASE(variables_need_values),
+        CASE(batchers_of_one_name_that_call_different_functions__are_noted),
+        CASE(devices_that_a_server_may_lack__are_noted),
         CASE(batch_sizes),
         CASE(cancellation__is_no_fault_and_no_lack_of_memory),
         CASE(tpu_cluster__that_is_sound),
