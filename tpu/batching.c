@@ -21,19 +21,21 @@ struct walk {
     struct tare_map seen;
     const struct tare_graph **stack;
     size_t depth;
+    bool unbatched; /* not into what a BatchFunction calls */
 };
 
 static tare_status walk_into(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     struct walk *walk = arg;
-    (void)node;
-    if (tare_map_get(&walk->seen, callee->name)) return TARE_OK;
+    if (tare_map_get(&walk->seen, callee->name) || (walk->unbatched && tare_node_is(node, "BatchFunction")))
+        return TARE_OK;
     walk->stack[walk->depth++] = callee;
     return tare_map_set(&walk->seen, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
 }
 
 /* Every function that `graph` calls, directly or not, except itself; the caller frees the map. */
-static tare_status functions_below(struct tare_map *out, const struct batcher *b, const struct tare_graph *graph) {
-    struct walk walk = { .depth = 0 };
+static tare_status functions_below(struct tare_map *out, const struct batcher *b, const struct tare_graph *graph,
+                                   bool unbatched) {
+    struct walk walk = { .unbatched = unbatched };
     tare_status status = TARE_OK;
     walk.stack = TARE_NEW_ARRAY(b->arena, const struct tare_graph *, b->model->n_functions + 2);
     if (!walk.stack) return TARE_NO_MEMORY;
@@ -50,7 +52,7 @@ static tare_status functions_below(struct tare_map *out, const struct batcher *b
 static tare_status runs_below(bool *out, const struct batcher *b, const struct tare_graph *graph,
                               const struct tare_graph *expected) {
     struct tare_map below = { 0 };
-    tare_status status = functions_below(&below, b, graph);
+    tare_status status = functions_below(&below, b, graph, false);
     *out = tare_map_get(&below, expected->name);
     tare_map_free(&below);
     return status;
@@ -85,7 +87,7 @@ static tare_status called_through(const struct tare_graph **out, const struct ba
 /* A function called by `graph`, directly or not, that contains a BatchFunction; NULL when there is none. */
 static tare_status batch_below(const struct tare_graph **out, const struct batcher *b, const struct tare_graph *graph) {
     struct tare_map below = { 0 };
-    tare_status status = functions_below(&below, b, graph);
+    tare_status status = functions_below(&below, b, graph, false);
     *out = NULL;
     for (size_t f = 0; f < b->model->n_functions; f++) {
         const struct tare_graph *function = b->model->functions[f];
@@ -283,12 +285,34 @@ static tare_status batch_named(struct batcher *b, const struct tare_batch_option
     return TARE_OK;
 }
 
+/* Signatures that call the function past the batcher that is before it for others. */
+static tare_status warn_of_unbatched(struct batcher *b, const struct tare_graph *function,
+                                     const struct tare_graph *batched) {
+    for (size_t i = 0; i < b->model->n_signatures; i++) {
+        const struct tare_signature *signature = &b->model->signatures[i];
+        const struct tare_graph *served = tare_signature_function(signature);
+        struct tare_map below = { 0 };
+        tare_status status = served ? functions_below(&below, b, served, true) : TARE_OK;
+        const bool passes = served && (served == function || tare_map_get(&below, function->name));
+        tare_map_free(&below);
+        TARE_TRY(status);
+        if (passes)
+            TARE_TRY(tare_batch_add_warning(
+                b->result, b->arena,
+                tare_arena_printf(b->arena,
+                                  "function %s, which is batched in %s, is not for signature '%s': its requests reach "
+                                  "the TPU one by one (batch_options { signature_name: \"%s\" } batches them)",
+                                  function->name, batched->name, signature->key, signature->key)));
+    }
+    return TARE_OK;
+}
+
 static tare_status batch_before_tpu(struct batcher *b, struct tare_graph *function,
                                     const struct tare_batch_options *options) {
     const struct tare_graph *other;
     if (is_done(b, function)) return TARE_OK;
     TARE_TRY(called_through(&other, b, "BatchFunction", function));
-    return other ? TARE_OK : batch_function(b, function, options); /* a batcher is already before it */
+    return other ? warn_of_unbatched(b, function, other) : batch_function(b, function, options);
 }
 
 static tare_status batch_tpu(struct batcher *b, const struct tare_batch_options *options) {

@@ -434,6 +434,39 @@ static void open_dimensions__are_noted(void **state) {
     tear_down(&f);
 }
 
+/* The entry for every TPU function does not reach f: one caller has a batcher of its own, the other one none. */
+static void a_signature_that_passes_the_batcher_of_another__is_warned_of(void **state) {
+    const struct tare_batch_options options[] = { of(TARE_BATCH_SIGNATURE, "outer"), plain };
+    struct tare_signature signatures[2];
+    struct tare_edge handle, x, call;
+    struct tare_graph *outer;
+    struct tare_binding out;
+    struct fixture f;
+    (void)state;
+    set_up(&f, tare_shape_make(2, -1, 2));
+    outer = tare_model_add_function(f.model, "outer");
+    handle = mini_arg(outer, "handle", TARE_DT_RESOURCE);
+    x = mini_arg(outer, "x", TARE_DT_FLOAT);
+    mini_return(outer, "y", mini_call(outer, "StatefulPartitionedCall", "inner", f.function, 2, handle, x));
+    call = mini_call(f.model->main, "StatefulPartitionedCall", "outer", outer, 2, mini_variable(f.model, "w", 3), f.x);
+    out = f.out;
+    out.edge = call;
+    signatures[0] = signatures[1] = f.signature;
+    signatures[1].key = "outer";
+    signatures[1].outputs = &out;
+    f.model->signatures = signatures;
+    f.model->n_signatures = 2;
+    place(&f);
+    mini_ok(batch(&f, options, 2));
+    assert_int_equal(f.result.inserted, 1);
+    assert_int_equal(f.result.n_warnings, 1);
+    assert_string_equal(f.result.warnings[0],
+                        "function __inference_f_1, which is batched in outer_with_batch, is not for signature "
+                        "'serving_default': its requests reach the TPU one by one (batch_options { signature_name: "
+                        "\"serving_default\" } batches them)");
+    tear_down(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_placed_function__is_batched_under_its_own_name),
@@ -441,6 +474,7 @@ int main(void) {
         cmocka_unit_test(an_existing_batcher__gets_the_new_numbers),
         cmocka_unit_test(a_function__is_batched_by_each_of_its_names),
         cmocka_unit_test(batching__once_and_not_on_the_tpu),
+        cmocka_unit_test(a_signature_that_passes_the_batcher_of_another__is_warned_of),
         cmocka_unit_test(shapes__that_cannot_be_batched_are_refused),
         cmocka_unit_test(an_output_without_batch_dimension__is_refused),
         cmocka_unit_test(a_sparse_signature_input__is_refused),
