@@ -2,6 +2,7 @@
 #include "workflow/convert.h"
 #include "workflow/batching/rows_check.h"
 #include "base/strbuf.h"
+#include "graph/calls.h"
 #include "convert/pass.h"
 #include "eval/model_inputs.h"
 #include "eval/report/composites.h"
@@ -56,6 +57,37 @@ static bool is_named(const struct tare_quantization *quantization, const struct 
     for (size_t i = 0; i < quantization->n_signatures; i++)
         if (strcmp(signature->key, quantization->signatures[i]) == 0) return true;
     return false;
+}
+
+/* The functions that the named signatures call, directly or not. */
+struct named {
+    const struct tare_quantization *quantization;
+    struct tare_arena *arena;
+    bool *live; /* by function; NULL: not known yet */
+    bool all;   /* every signature is named, or none of the model: none is dropped */
+};
+
+static tare_status find_named(struct named *named, const struct tare_graph_model *model) {
+    struct tare_graph_model as_written = *model;
+    as_written.signatures = TARE_NEW_ARRAY(named->arena, struct tare_signature, model->n_signatures + 1);
+    as_written.n_signatures = 0;
+    if (!as_written.signatures) return TARE_NO_MEMORY;
+    for (size_t s = 0; s < model->n_signatures; s++)
+        if (is_named(named->quantization, &model->signatures[s]))
+            as_written.signatures[as_written.n_signatures++] = model->signatures[s];
+    named->all = !as_written.n_signatures || as_written.n_signatures == model->n_signatures;
+    return tare_model_reachable_functions(&named->live, named->arena, &as_written, false);
+}
+
+/* Layers of other functions stay float. */
+static bool is_called(void *arg, const struct tare_graph *graph, const struct tare_node *op) {
+    struct named *named = arg;
+    const struct tare_graph_model *model = graph->model;
+    (void)op;
+    if (!named->live && find_named(named, model) != TARE_OK) named->all = true;
+    for (size_t i = 0; !named->all && i < model->n_functions; i++)
+        if (model->functions[i] == graph) return named->live[i];
+    return true;
 }
 
 /* As TensorFlow's quantizer: the signatures that the options name are written, others are dropped; serving_default if
@@ -115,10 +147,15 @@ static tare_status quantize(struct tare_converted *out, struct tare_arena *arena
     const struct tare_quantization *quantization = &options->converter->quantization;
     struct tare_quantize_request request = *options->quantize.request;
     struct tare_quantize_task task = options->quantize;
+    struct named named = { .quantization = quantization, .arena = arena };
     task.request = &request;
     task.is_placed_later = true;
     task.checks_later = options->converter->bfloat16 && options->converter->extent == TARE_BF16_CHECKED;
     request.plan = quantization->plan;
+    if (quantization->from_text) {
+        request.plan.accepts = is_called;
+        request.plan.accepts_arg = &named;
+    }
     if (!request.data.count) TARE_TRY(list_datasets(&request.data, arena, quantization));
     TARE_TRY(check_signatures(model, quantization));
     if (quantization->from_text) TARE_TRY(check_training(model, &request.plan));

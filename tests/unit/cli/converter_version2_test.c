@@ -313,6 +313,52 @@ static void stored_values__stay_float32_without_convert_checkpoint(void **state)
     }
 }
 
+/* serving_default calls one function of x W, "other" and an alias the other one. */
+static const char *model_of_two_signatures(void) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *functions[] = { tare_model_add_function(model, "__inference_served_10"),
+                                       tare_model_add_function(model, "__inference_tpu_func_20") };
+    struct tare_shape shape = tare_shape_make(2, (int64_t)8, (int64_t)10);
+    struct tare_signature *signatures;
+    for (int i = 0; i < 2; i++)
+        mini_return(functions[i], "y",
+                    mini_node(functions[i], "MatMul", "matmul", 2, mini_arg(functions[i], "x", TARE_DT_FLOAT),
+                              seed_weight(functions[i], "w", 10, 6)));
+    seed_serve(model, functions[0], &shape);
+    signatures = TARE_NEW_ARRAY(&model->arena, struct tare_signature, 2);
+    signatures[0] = signatures[1] = model->signatures[0];
+    signatures[1].key = "other";
+    signatures[1].outputs = TARE_NEW_ARRAY(&model->arena, struct tare_binding, 1);
+    signatures[1].outputs[0] = signatures[0].outputs[0];
+    signatures[1].outputs[0].edge =
+        mini_call(model->main, "PartitionedCall", "other", functions[1], 1, signatures[0].inputs[0].edge);
+    model->signatures = signatures;
+    model->n_signatures = 2;
+    seed_alias(model, functions[1]->name, "tpu_func");
+    return seed_write(model, "two_signatures");
+}
+
+/* Aliases keep their functions, which are not quantized. */
+static void signature_keys__quantize_what_the_named_signatures_call(void **state) {
+    static const char *const texts[] = {
+        PLACE "external_feature_configs { quantization_options { quantization_method: WEIGHT_ONLY "
+              "signature_keys: \"serving_default\" min_num_elements_for_weights: 1 } }",
+        PLACE "external_feature_configs { quantization_options { quantization_method: DYNAMIC_RANGE "
+              "min_num_elements_for_weights: 1 } }",
+    };
+    const char *path = model_of_two_signatures();
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct tare_graph_model *model;
+        seed_converts(path, texts[i]);
+        model = seed_load();
+        assert_int_equal(model->n_signatures, 1);
+        assert_int_equal(seed_count(model, "XlaDotV2"), 1);
+        assert_int_equal(seed_count(model, "MatMul"), 1);
+        tare_model_free(model);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(soft_placement__leaves_what_a_tpu_lacks_on_the_CPU),
@@ -326,6 +372,7 @@ int main(void) {
         cmocka_unit_test(stored_values__stay_float32_without_convert_checkpoint),
         cmocka_unit_test(bfloat16_fields__have_the_texts_of_the_converter),
         cmocka_unit_test(casts__are_outside_by_either_option),
+        cmocka_unit_test(signature_keys__quantize_what_the_named_signatures_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
