@@ -162,20 +162,40 @@ static tare_status read_string(struct reader *r, const ProtobufCMessage *message
 static tare_status read_scalar(struct reader *r, const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
                                void *slot);
 
-/* The field whose values have the name that comes next: quantization_method: STATIC_RANGE; NULL: none. */
-static const ProtobufCFieldDescriptor *field_of_value(const struct reader *r,
-                                                      const ProtobufCMessageDescriptor *descriptor) {
+static bool is_single_enum(const ProtobufCFieldDescriptor *field) {
+    return field->type == PROTOBUF_C_TYPE_ENUM && field->label != PROTOBUF_C_LABEL_REPEATED;
+}
+
+static unsigned count_names(const ProtobufCFieldDescriptor *field) {
+    return ((const ProtobufCEnumDescriptor *)field->descriptor)->n_value_names;
+}
+
+/* The word or string that comes next; false: something else does. */
+static bool peek_name(const struct reader *r, struct tare_strbuf *name) {
     struct tare_text_scanner ahead = r->scan;
     char word[TARE_TEXT_WORD_SIZE];
-    if (!r->scan.relaxed || tare_text_at_string(&ahead)) return NULL;
-    if (tare_text_scalar(&ahead, word) != TARE_OK) return tare_error_clear(), NULL;
-    for (unsigned i = 0; i < descriptor->n_fields; i++) {
+    const bool is_string = tare_text_at_string(&ahead);
+    const tare_status status = is_string ? tare_text_string(&ahead, name) : tare_text_scalar(&ahead, word);
+    if (status != TARE_OK) return tare_error_clear(), false;
+    if (!is_string) tare_strbuf_puts(name, word);
+    return !name->failed;
+}
+
+/* The field whose values have the name that comes next: quantization_method: STATIC_RANGE; if none has, the field with
+ * the most names, whose error lists them. NULL: none. */
+static const ProtobufCFieldDescriptor *field_of_value(const struct reader *r,
+                                                      const ProtobufCMessageDescriptor *descriptor) {
+    const ProtobufCFieldDescriptor *named = NULL, *richest = NULL;
+    struct tare_strbuf name = { 0 };
+    if (!r->scan.relaxed || !peek_name(r, &name)) descriptor = NULL;
+    for (unsigned i = 0; descriptor && !named && i < descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
-        if (field->type == PROTOBUF_C_TYPE_ENUM && field->label != PROTOBUF_C_LABEL_REPEATED &&
-            protobuf_c_enum_descriptor_get_value_by_name(field->descriptor, word))
-            return field;
+        if (!is_single_enum(field)) continue;
+        if (!richest || count_names(field) > count_names(richest)) richest = field;
+        if (protobuf_c_enum_descriptor_get_value_by_name(field->descriptor, tare_strbuf_text(&name))) named = field;
     }
-    return NULL;
+    tare_strbuf_free(&name);
+    return named ? named : richest;
 }
 
 static tare_status read_submessage(struct reader *r, const ProtobufCMessage *message,

@@ -60,6 +60,7 @@ static void method__every_spelling(void **state) {
     } spellings[] = {
         { "quantization_method { experimental_method: STATIC_RANGE }", &tare_method_static },
         { "quantization_method: STATIC_RANGE", &tare_method_static },
+        { "quantization_method: 'WEIGHT_ONLY'", &tare_method_weight_only },
         { "quantization_method: METHOD_DYNAMIC_RANGE_INT8", &tare_method_dynamic },
         { "quantization_method { experimental_method: DYNAMIC_RANGE }", &tare_method_dynamic },
         { "quantization_method { experimental_method: WEIGHT_ONLY }", &tare_method_weight_only },
@@ -99,6 +100,7 @@ static void components__int8_int32_and_int4_weights(void **state) {
     refuses("quantization_method { experimental_method: WEIGHT_ONLY quantization_component_specs { "
             "quantization_component: COMPONENT_ACTIVATION tensor_type: TENSORTYPE_INT_8 } }",
             "Only 1 components are needed for METHOD_STATIC_RANGE_WEIGHT_ONLY_INT8");
+    refuses("quantization_method: STATIC", "has no value 'STATIC'; expected METHOD_UNSPECIFIED, METHOD_NO_QUANTIZE, ");
 }
 
 /* Method of a node after the rules of `q`; by default static. */
