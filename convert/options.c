@@ -159,11 +159,15 @@ static tare_status read_component(struct tare_batch_options *out, const Tare__Ba
         [TARE__BATCH_OPTIONS__BATCH_COMPONENT_SIGNATURE_NAME] = TARE_BATCH_SIGNATURE,
     };
     const Tare__BatchOptions__Experimental *experimental = message->experimental;
-    if (message->batch_component_case && experimental)
+    if (message->batch_component_case && experimental && experimental->batch_component_case)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_options: the component is given twice, also in experimental");
-    out->component = experimental ? older[experimental->batch_component_case] : own[message->batch_component_case];
-    if (out->component != TARE_BATCH_TPU)
-        out->name = experimental ? experimental->function_alias : message->function_alias;
+    if (message->batch_component_case) {
+        out->component = own[message->batch_component_case];
+        out->name = message->function_alias;
+    } else if (experimental && experimental->batch_component_case) {
+        out->component = older[experimental->batch_component_case];
+        out->name = experimental->function_alias;
+    }
     return TARE_OK;
 }
 
@@ -302,13 +306,15 @@ static tare_status read_sharding(struct tare_converter_options *out, struct tare
 
 /* Fields that only a conversion for GPUs has. */
 static tare_status refuse_gpu(const Tare__ConverterOptions *message) {
-    const char *field = NULL;
-    if (message->non_xla_device_placement_options) field = "non_xla_device_placement_options";
+    const char *field = NULL, *own = "io_shape_optimization";
+    if (message->non_xla_device_placement_options) {
+        field = "non_xla_device_placement_options";
+        own = "tpu_functions";
+    }
     if (message->xla_io_optimization_options) field = "xla_io_optimization_options";
     if (message->xla_io_optimization == TARE__CONVERTER_OPTIONS__STATE__ENABLED) field = "xla_io_optimization";
     if (!field) return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                     "%s is for GPUs (expected io_shape_optimization: tare converts for Cloud TPUs)", field);
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s is for GPUs (expected %s: tare converts for Cloud TPUs)", field, own);
 }
 
 /* ---- features ---- */

@@ -367,6 +367,12 @@ static tare_status read_numbered(struct reader *r, struct target *target) {
     TARE_TRY(tare_text_scalar(&r->scan, word));
     if (!tare_text_parse_integer(word, &negative, &number) || negative || number == 0 || number >= 1u << 29)
         return tare_text_fail(&r->scan, at, "'%s' is not a field number", word);
+    if (r->scan.relaxed) {
+        const ProtobufCFieldDescriptor *field =
+            protobuf_c_message_descriptor_get_field(target->message->descriptor, (unsigned)number);
+        return tare_text_fail(&r->scan, at, "a field by its number, %s (expected %s)", word,
+                              field ? field->name : "the name of a field");
+    }
     if (!take_colon(r)) return wanted_colon(r, word);
     if (tare_text_at_string(&r->scan)) return read_unknown_string(r, target->message, (uint32_t)number);
     return read_unknown_number(r, target->message, (uint32_t)number);

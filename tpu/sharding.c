@@ -99,7 +99,9 @@ static tare_status mark_argument(bool *marked, const struct tare_tpu_placed *pla
     input = find_input(body, split->argument);
     shape = tare_model_shape(shapes, (struct tare_edge){ body->args[split->argument], 0 });
     if (!input)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "argument %u, '%s', is a variable or is not used (expected a tensor)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "argument %u, '%s', is a variable, is not used or is named twice (expected a "
+                         "tensor)",
                          split->argument, body->args[split->argument]->name);
     if (split->parts != (uint32_t)cores)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "num_devices is %u (expected num_cores_per_replica, %d)", split->parts,

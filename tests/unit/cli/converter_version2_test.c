@@ -147,6 +147,7 @@ static void a_component_to_batch__is_named_directly(void **state) {
         "concrete_function_name: \"__inference_tpu_func_10\"",
         "signature_name: \"serving_default\"",
         "experimental { function_alias: \"tpu_func\" }",
+        "function_alias: \"tpu_func\" experimental { }",
     };
     const char *path = model_of(-1, NULL);
     (void)state;
@@ -162,6 +163,9 @@ static void a_component_to_batch__is_named_directly(void **state) {
     }
     seed_refuses(path, PLACE "batch_options { num_batch_threads: 4 max_batch_size: 32 function_alias: \"other\" }",
                  "other");
+    seed_refuses(path, PLACE "batch_options { 1: 4 max_batch_size: 32 }",
+                 "a field by its number, 1 (expected num_batch_threads)");
+    seed_refuses(path, PLACE "999: 4", "a field by its number, 999 (expected the name of a field)");
 }
 
 /* The sharding is a wire message: the tile dimensions are its bytes 4 and 5. */
@@ -208,7 +212,7 @@ static void fields_for_gpus__are_refused(void **state) {
     seed_refuses(path, PLACE "xla_io_optimization_options { input_packing_threshold: 1 }",
                  "xla_io_optimization_options is for GPUs");
     seed_refuses(path, PLACE "non_xla_device_placement_options { place_variables_on_cpu: ENABLED }",
-                 "non_xla_device_placement_options is for GPUs");
+                 "non_xla_device_placement_options is for GPUs (expected tpu_functions");
     seed_refuses(path, PLACE "bfloat16_optimization_options { scope: GPU }", "scope is GPU");
     seed_refuses(path, PLACE "bfloat16_optimization_options { scope: 3 }", "scope is GPU");
     seed_converts(path, PLACE "xla_io_optimization: DISABLED experimental_options { graph_pruning: ENABLED }");

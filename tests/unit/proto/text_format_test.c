@@ -467,7 +467,7 @@ static void writer__a_known_number_of_another_wire_type_reads_back(void **state)
 static void mangled_text__never_crashes(void **state) {
     static const char text[] =
         "tpu_functions { function_alias: \"t\\x41\\u00e9\" 'p' } # c\nbatch_options <max_batch_size:"
-        " 0x8, allowed_batch_sizes: [1, 2]; > 77: \"s\" 78: 0x00000001\n"
+        " 0x8, allowed_batch_sizes: [1, 2]; >\n"
         "external_feature_configs { quantization_options { freeze_all_variables { enabled: t } "
         "calibration_options { calibration_parameters { min_percentile: -1.5e-3f } } } }";
     ProtobufCMessage *message;
