@@ -87,7 +87,7 @@ static bool is_lowered(const struct tare_node *node) {
 }
 
 static const char *way_out(const struct tare_node *node) {
-    if (strstr(node->op, "Sparse")) return MAKE_DENSE;
+    if (strstr(node->op, "Sparse") && !strstr(node->op, "SparseSegment")) return MAKE_DENSE; /* those take dense data */
     if (tare_node_is(node, "XlaCustomCallV2")) return TARE_TPU_OTHER_PLATFORM;
     if (strstr(node->op, "Hybrid")) return QUANTIZE_FOR_TPU; /* of the op set uniform_quantized */
     return node->def ? MOVE_OUT : "it is a custom op without definition; " MOVE_OUT;
@@ -417,9 +417,11 @@ static tare_status check_constant(struct checker *checker, const struct tare_nod
         checker, TARE_TPU_NOT_CONSTANT, node->graph, node,
         tare_arena_printf(checker->arena,
                           "input '%s' of node '%s' (%s) in function %s must be a compile-time constant, but '%s' (%s) "
-                          "makes it dynamic (compute it from constants and shapes, or leave the op out of the TPU "
-                          "function)",
-                          name, node->name, node->op, node->graph->name, dynamic->name, dynamic->op));
+                          "makes it dynamic (%s)",
+                          name, node->name, node->op, node->graph->name, dynamic->name, dynamic->op,
+                          strstr(node->op, "Sparse")
+                              ? MAKE_DENSE
+                              : "compute it from constants and shapes, or leave the op out of the TPU function"));
 }
 
 /* Slices may begin anywhere as long as their size is known. */

@@ -226,6 +226,26 @@ static void a_dynamic_shape__names_its_node(void **state) {
     tear_down(&f);
 }
 
+/* The dense shape of a SparseTensor that is passed to the function. */
+static void a_sparse_parameter_that_is_made_dense__names_the_remedy(void **state) {
+    struct fixture f;
+    struct tare_edge indices, shape, values;
+    (void)state;
+    set_up(&f);
+    indices = mini_arg(f.graph, "indices", TARE_DT_INT64);
+    values = mini_arg(f.graph, "values", TARE_DT_FLOAT);
+    shape = mini_arg(f.graph, "dense_shape", TARE_DT_INT64);
+    mini_return(
+        f.graph, "y",
+        mini_node(f.graph, "SparseToDense", "dense", 4, indices, shape, values, mini_float(f.graph, "zero", 0)));
+    check(&f);
+    assert_int_equal(f.count, 1);
+    expect(&f, TARE_TPU_NOT_CONSTANT,
+           "but 'dense_shape' (_Arg) makes it dynamic (call tf.sparse.to_dense on the CPU and pass the dense tensor to "
+           "the TPU function)");
+    tear_down(&f);
+}
+
 /* Version 2 of the converter takes what is read for a constant; the compiler has no value of a variable. */
 static void a_shape_in_a_variable__is_no_constant(void **state) {
     struct fixture f;
@@ -474,6 +494,7 @@ int main(void) {
         cmocka_unit_test(a_handle__is_a_parameter_but_not_a_return),
         cmocka_unit_test(a_dynamic_shape__names_its_node),
         cmocka_unit_test(a_shape_in_a_variable__is_no_constant),
+        cmocka_unit_test(a_sparse_parameter_that_is_made_dense__names_the_remedy),
         cmocka_unit_test(written_variables_and_float64__are_found),
         cmocka_unit_test(float64__is_one_warning),
         cmocka_unit_test(a_type_that_the_kernel_lacks__is_found),
