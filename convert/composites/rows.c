@@ -1,6 +1,7 @@
 /* Rows of composite functions: look-ups, layer normalisation, ops of plugins. */
 #include "convert/composites/build.h"
 #include "graph/attr_text.h"
+#include "graph/definitions/opdef.h"
 #include "graph/op.h"
 
 #include <string.h>
@@ -149,18 +150,6 @@ static tare_status check_attrs(struct tare_composing *c, const struct tare_op_de
     return TARE_OK;
 }
 
-static tare_status check_user_op(struct tare_composing *c) {
-    const struct tare_op_def *def = find_def(c);
-    if (!def)
-        return tare_composing_decline(c, "there is no op '%s' (--plugin loads a library that defines it)", c->name);
-    TARE_TRY(check_attrs(c, def));
-    if (!c->reason && (!may_be(def->inputs, def->n_inputs, c->graph->n_args) ||
-                       !may_be(def->outputs, def->n_outputs, c->graph->n_returns)))
-        return tare_composing_decline(c, "op '%s' has %zu inputs and %zu outputs, the function %zu and %zu", c->name,
-                                      def->n_inputs, def->n_outputs, c->graph->n_args, c->graph->n_returns);
-    return TARE_OK;
-}
-
 /* The attribute as the annotation has it. */
 static tare_status copy_attr(struct tare_node *node, const struct tare_attr *attr) {
     const union tare_attr_item *item = attr->items;
@@ -182,19 +171,82 @@ static tare_status copy_attr(struct tare_node *node, const struct tare_attr *att
     }
 }
 
-static tare_status build_user_op(struct tare_composing *c) {
+static tare_status add_user_op(struct tare_node **out, struct tare_composing *c) {
     struct tare_edge *inputs = TARE_NEW_ARRAY(c->arena, struct tare_edge, c->graph->n_args + 1);
-    struct tare_node *node;
     if (!inputs) return TARE_NO_MEMORY;
     for (size_t i = 0; i < c->graph->n_args; i++)
         inputs[i] = tare_composing_arg(c, i);
-    TARE_TRY(tare_composing_node(&node, c, c->name, c->name, c->graph->n_args, inputs));
+    TARE_TRY(tare_composing_node(out, c, c->name, c->name, c->graph->n_args, inputs));
     for (size_t i = 0; i < c->n_attrs; i++)
-        if (strcmp(c->attrs[i].name, "tfl_fusable_op") != 0) TARE_TRY(copy_attr(node, &c->attrs[i]));
-    TARE_TRY(tare_node_resolve(node));
-    if (node->n_outputs != c->graph->n_returns)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "failed to fuse for op: %s (it has %zu outputs, the function %zu)",
-                         c->name, node->n_outputs, c->graph->n_returns);
+        if (strcmp(c->attrs[i].name, "tfl_fusable_op") != 0) TARE_TRY(copy_attr(*out, &c->attrs[i]));
+    TARE_TRY(tare_node_resolve(*out));
+    return tare_opdef_check_attrs(*out);
+}
+
+static tare_status decline_returns(struct tare_composing *c, const struct tare_node *node) {
+    const struct tare_graph *function = c->graph;
+    if (node->n_outputs != function->n_returns)
+        return tare_composing_decline(c, "op '%s' has %zu outputs, the function %zu", c->name, node->n_outputs,
+                                      function->n_returns);
+    for (size_t i = 0; i < function->n_returns; i++)
+        if (node->output_dtypes[i] != function->returns[i].dtype)
+            return tare_composing_decline(c, "output %zu of op '%s' is %s, of the function %s", i, c->name,
+                                          tare_dtype_name(node->output_dtypes[i]),
+                                          tare_dtype_name(function->returns[i].dtype));
+    return TARE_OK;
+}
+
+/* Adds the op to a function with the same arguments. */
+static tare_status try_in(struct tare_composing *c, struct tare_graph_model *scratch) {
+    struct tare_composing trial = *c;
+    struct tare_node *node;
+    tare_status status;
+    trial.graph = tare_model_add_function(scratch, c->graph->name);
+    for (size_t i = 0; trial.graph && i < c->graph->n_args; i++)
+        if (!tare_graph_add_arg(trial.graph, c->graph->args[i]->name, c->graph->args[i]->output_dtypes[0]))
+            return TARE_NO_MEMORY;
+    status = trial.graph ? add_user_op(&node, &trial) : TARE_NO_MEMORY;
+    if (status == TARE_NO_MEMORY) return status;
+    return status == TARE_OK ? decline_returns(c, node) : tare_composing_decline(c, "%s", tare_error_text());
+}
+
+static tare_status try_user_op(struct tare_composing *c) {
+    const struct tare_graph_model *model = c->graph->model;
+    struct tare_graph_model *scratch = tare_model_new(model->custom_ops ? model->custom_ops : model->ops);
+    const tare_status status = scratch ? try_in(c, scratch) : TARE_NO_MEMORY;
+    tare_model_free(scratch);
+    if (status == TARE_OK) tare_error_clear();
+    return status;
+}
+
+/* Inputs before a list have the positions of the arguments. */
+static tare_status check_inputs(struct tare_composing *c, const struct tare_op_def *def) {
+    for (size_t i = 0; i < def->n_inputs && i < c->graph->n_args && !is_list(&def->inputs[i]); i++) {
+        const int dtype = c->graph->args[i]->output_dtypes[0];
+        if (def->inputs[i].dtype && def->inputs[i].dtype != dtype)
+            return tare_composing_decline(c, "input %zu of op '%s' is %s, of the function %s", i, c->name,
+                                          tare_dtype_name(def->inputs[i].dtype), tare_dtype_name(dtype));
+    }
+    return TARE_OK;
+}
+
+static tare_status check_user_op(struct tare_composing *c) {
+    const struct tare_op_def *def = find_def(c);
+    if (!def)
+        return tare_composing_decline(c, "there is no op '%s' (--plugin loads a library that defines it)", c->name);
+    TARE_TRY(check_attrs(c, def));
+    if (c->reason) return TARE_OK;
+    if (!may_be(def->inputs, def->n_inputs, c->graph->n_args) ||
+        !may_be(def->outputs, def->n_outputs, c->graph->n_returns))
+        return tare_composing_decline(c, "op '%s' has %zu inputs and %zu outputs, the function %zu and %zu", c->name,
+                                      def->n_inputs, def->n_outputs, c->graph->n_args, c->graph->n_returns);
+    TARE_TRY(check_inputs(c, def));
+    return c->reason ? TARE_OK : try_user_op(c);
+}
+
+static tare_status build_user_op(struct tare_composing *c) {
+    struct tare_node *node;
+    TARE_TRY(add_user_op(&node, c));
     for (size_t i = 0; i < c->graph->n_returns; i++)
         c->results[i] = (struct tare_edge){ node, (int)i };
     return TARE_OK;

@@ -20,8 +20,16 @@ struct fixture {
     struct tare_binding input, outputs[2];
 };
 
-/* main: y = composite(x [, x]), with a body that returns its arguments. */
-static void set_up(struct fixture *f, size_t n, struct tare_shape shape) {
+static struct tare_edge same(struct tare_graph *graph, struct tare_edge x, int dtype) {
+    struct tare_node *node;
+    if (tare_edge_dtype(x) == dtype) return mini_node(graph, "Identity", "same", 1, x);
+    node = mini_open(graph, "Cast", "cast", 1, x);
+    mini_ok(tare_node_set_type(node, "DstT", dtype));
+    return mini_done(node);
+}
+
+/* main: y = composite(x [, x]), with a body that returns its arguments in another dtype. */
+static void set_up_of(struct fixture *f, size_t n, struct tare_shape shape, int takes, int returns) {
     struct tare_node *placeholder, *call;
     struct tare_edge x[2];
     memset(f, 0, sizeof *f);
@@ -30,22 +38,26 @@ static void set_up(struct fixture *f, size_t n, struct tare_shape shape) {
     assert_non_null(f->model);
     f->function = tare_model_add_function(f->model, "composite");
     for (size_t i = 0; i < n; i++)
-        x[i] = mini_arg(f->function, i ? "b" : "a", TARE_DT_FLOAT);
+        x[i] = mini_arg(f->function, i ? "b" : "a", takes);
     for (size_t i = 0; i < n; i++)
-        mini_return(f->function, i ? "second" : "first", mini_node(f->function, "Identity", "same", 1, x[i]));
+        mini_return(f->function, i ? "second" : "first", same(f->function, x[i], returns));
     placeholder = mini_open(f->model->main, "Placeholder", "x", 0);
-    mini_ok(tare_node_set_type(placeholder, "dtype", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_type(placeholder, "dtype", takes));
     mini_ok(tare_node_set_shape(placeholder, "shape", &shape));
     f->x = mini_done(placeholder);
     call = mini_call(f->model->main, "PartitionedCall", "call", f->function, (int)n, f->x, f->x).node;
-    f->input = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = f->x };
+    f->input = (struct tare_binding){ .key = "x", .dtype = takes, .shape = shape, .edge = f->x };
     for (size_t i = 0; i < n; i++)
         f->outputs[i] = (struct tare_binding){
-            .key = i ? "b" : "a", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = { call, (int)i }
+            .key = i ? "b" : "a", .dtype = returns, .shape = tare_shape_unknown(), .edge = { call, (int)i }
         };
     f->signature = (struct tare_signature){ "serving_default", "", &f->input, 1, f->outputs, n, NULL };
     f->model->signatures = &f->signature;
     f->model->n_signatures = 1;
+}
+
+static void set_up(struct fixture *f, size_t n, struct tare_shape shape) {
+    set_up_of(f, n, shape, TARE_DT_FLOAT, TARE_DT_FLOAT);
 }
 
 static void tear_down(struct fixture *f) {
@@ -196,6 +208,35 @@ static void a_fused_op__that_does_not_fit_is_declined(void **state) {
     }
 }
 
+/* What only a node of the op shows is found by one in a model of its own. */
+static void a_fused_op__of_other_types_is_declined(void **state) {
+    static const struct {
+        int takes, returns;
+        const char *reason;
+    } cases[] = {
+        { TARE_DT_INT32, TARE_DT_FLOAT, "input 0 of op 'my_custom_fused_op' is float32, of the function int32" },
+        { TARE_DT_FLOAT, TARE_DT_HALF, "output 0 of op 'my_custom_fused_op' is float32, of the function float16" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        union tare_attr_item items[2] = { { .b = true }, { .i = 10 } };
+        const struct tare_attr attrs[] = {
+            { .name = "tfl_fusable_op", .kind = TARE_ATTR_BOOL, .count = 1, .items = &items[0] },
+            { .name = "example_option", .kind = TARE_ATTR_INT, .count = 1, .items = &items[1] }
+        };
+        struct fixture f;
+        plugin_tear_down(NULL);
+        plugin_set_up(NULL);
+        set_up_of(&f, 2, tare_shape_make(1, (int64_t)2), cases[i].takes, cases[i].returns);
+        annotate(&f, "my_custom_fused_op", attrs, 2);
+        fuse(&f);
+        assert_non_null(f.found.items[0].reason);
+        assert_non_null(strstr(f.found.items[0].reason, cases[i].reason));
+        assert_int_equal(graph_count(f.function, "my_custom_fused_op"), 0);
+        tear_down(&f);
+    }
+}
+
 static void a_rewrite__matches_a_prefix_and_an_exact_name(void **state) {
     static const char *const names[] = { "vendor_scale_v1", "vendor_scale_", "other_scale" };
     const struct tare_shape vector = tare_shape_make(1, (int64_t)2);
@@ -270,6 +311,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         PLUGIN_CASE(a_fused_op__may_have_a_name_in_lower_case),
         PLUGIN_CASE(a_fused_op__is_read_copied_and_validated_without_its_library),
+        PLUGIN_CASE(a_fused_op__of_other_types_is_declined),
         PLUGIN_CASE(a_fused_op__that_does_not_fit_is_declined),
         PLUGIN_CASE(a_rewrite__matches_a_prefix_and_an_exact_name),
         PLUGIN_CASE(rewrites__are_tried_in_order),
