@@ -543,10 +543,31 @@ static tare_status check(bool *whole, struct splitter *s, struct tare_graph *fun
     return *whole || s->first_error ? TARE_OK : TARE_NO_MEMORY;
 }
 
+/* The function that does the work of a wrapper, which does nothing but call it: methods of the object graph are such
+ * functions, and stay what the wrapper calls. */
+static struct tare_graph *inside_wrapper(struct tare_graph *function) {
+    struct tare_graph *callee = NULL;
+    for (size_t i = 0; i < function->n_nodes; i++) {
+        const struct tare_node *node = function->nodes[i];
+        if (node->dead || tare_node_is(node, "Identity") || tare_node_is(node, "NoOp")) continue;
+        if (callee || (!tare_node_is(node, "PartitionedCall") && !tare_node_is(node, "StatefulPartitionedCall")))
+            return function;
+        callee = tare_node_function(node, "f");
+        if (!callee) return function;
+    }
+    return callee ? inside_wrapper(callee) : function;
+}
+
 /* *whole: the TPU supports the function; otherwise its parts are choices. */
 static tare_status split_unless_whole(bool *whole, struct task *task) {
+    struct tare_graph *inner = inside_wrapper(task->graph);
     TARE_TRY(check(whole, task->s, task->graph));
     if (*whole) return TARE_OK;
+    if (inner != task->graph) {
+        if (tare_map_get(&task->s->seen, inner->name)) return TARE_OK;
+        if (!tare_map_set(&task->s->seen, inner->name, inner)) return TARE_NO_MEMORY;
+        task->graph = inner;
+    }
     TARE_TRY(inline_refused(task));
     return split(task);
 }

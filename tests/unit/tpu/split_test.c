@@ -258,6 +258,34 @@ static void independent_nodes__go_along(void **state) {
     tear_down(&f);
 }
 
+/* model(x) = network(strings of x) */
+static struct tare_graph *add_model_of_text(struct fixture *f, struct tare_graph **network) {
+    struct tare_graph *model = tare_model_add_function(f->model, "model");
+    struct tare_edge x = through_text(model, mini_arg(model, "x", TARE_DT_FLOAT));
+    *network = tare_model_add_function(f->model, "network");
+    mini_return(*network, "y", chain(*network, mini_arg(*network, "x", TARE_DT_FLOAT), 3));
+    mini_return(model, "y", mini_call(model, "PartitionedCall", "network", *network, 1, x));
+    return model;
+}
+
+/* The function of a signature that does nothing but call a method: loaded.model(x) works afterwards, and on the TPU. */
+static void a_method_inside_a_wrapper__is_split_itself(void **state) {
+    struct fixture f;
+    struct tare_graph *network, *model;
+    struct tare_edge y;
+    (void)state;
+    set_up(&f);
+    model = add_model_of_text(&f, &network);
+    y = mini_call(f.top, "PartitionedCall", "model", model, 1, mini_arg(f.top, "x", TARE_DT_FLOAT));
+    mini_return(f.top, "y", mini_node(f.top, "Identity", "same", 1, y));
+    serve(&f);
+    split(&f, 1);
+    assert_ptr_equal(tare_node_function(graph_only(f.top, "PartitionedCall"), "f"), model);
+    assert_non_null(tare_graph_find(model, "parse"));
+    assert_ptr_equal(tare_node_function(graph_only(part(&f, 0), "PartitionedCall"), "f"), network);
+    tear_down(&f);
+}
+
 /* wrapper -> model -> strings and network: the calls on the way are opened, the clean one stays a call. */
 static void calls_of_what_is_refused__are_opened(void **state) {
     struct fixture f;
@@ -265,13 +293,9 @@ static void calls_of_what_is_refused__are_opened(void **state) {
     struct tare_edge x;
     (void)state;
     set_up(&f);
-    network = tare_model_add_function(f.model, "network");
-    mini_return(network, "y", chain(network, mini_arg(network, "x", TARE_DT_FLOAT), 3));
-    model = tare_model_add_function(f.model, "model");
-    x = through_text(model, mini_arg(model, "x", TARE_DT_FLOAT));
-    mini_return(model, "y", mini_call(model, "PartitionedCall", "network", network, 1, x));
-    mini_return(f.top, "y",
-                mini_call(f.top, "PartitionedCall", "model", model, 1, mini_arg(f.top, "x", TARE_DT_FLOAT)));
+    model = add_model_of_text(&f, &network);
+    x = mini_node(f.top, "Relu", "relu", 1, mini_arg(f.top, "x", TARE_DT_FLOAT));
+    mini_return(f.top, "y", mini_call(f.top, "PartitionedCall", "model", model, 1, x));
     serve(&f);
     split(&f, 1);
     assert_ptr_equal(tare_node_function(graph_only(part(&f, 0), "PartitionedCall"), "f"), network);
@@ -444,6 +468,7 @@ int main(void) {
         cmocka_unit_test(strings_in_the_middle__make_three_parts),
         cmocka_unit_test(a_small_side__is_not_worth_a_second_call),
         cmocka_unit_test(independent_nodes__go_along),
+        cmocka_unit_test(a_method_inside_a_wrapper__is_split_itself),
         cmocka_unit_test(calls_of_what_is_refused__are_opened),
         cmocka_unit_test(signatures_of_one_network__share_its_part),
         cmocka_unit_test(numbers_of_rows_that_values_decide__are_found_on_the_cpu),
