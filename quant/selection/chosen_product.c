@@ -15,19 +15,24 @@ static int place_of(const struct tare_quant_product *p, int axis) {
     return -1;
 }
 
+/* The operand's axis that is axis `k` of the index; -1: the model removes it, because it has one element. */
+static int axis_of_index(const struct tare_quant_selection *s, int k) {
+    for (int axis = 0; axis < s->operand.rank; axis++)
+        if (s->from[axis] == TARE_FROM_INDEX - k) return axis;
+    return -1;
+}
+
 /* Positions in the chosen weight by operand axis: the axes of the index, then those of an entry as they are arranged.
  */
 static tare_status place_axes(int *positions, const struct tare_quant_product *p, struct tare_quant_selection *s) {
     int next = 0;
-    for (int k = 0; k < s->index_rank; k++)
-        for (int axis = 0; axis < s->operand.rank; axis++) {
-            if (s->from[axis] != TARE_FROM_INDEX - k) continue;
-            const int place = place_of(p, axis);
-            if (place < 0) s->squeezed_index |= 1u << k;
-            if (place >= p->n_batch && place < p->n_batch + p->n_contracted)
-                return TARE_FAIL(TARE_UNSUPPORTED, "the product is a sum over the chosen entries");
-            if (place >= 0) positions[axis] = next++;
-        }
+    for (int k = 0; k < s->index_rank; k++) {
+        const int axis = axis_of_index(s, k), place = axis < 0 ? -1 : place_of(p, axis);
+        if (place < 0) s->squeezed_index |= 1u << k;
+        if (place >= p->n_batch && place < p->n_batch + p->n_contracted)
+            return TARE_FAIL(TARE_UNSUPPORTED, "the product is a sum over the chosen entries");
+        if (place >= 0) positions[axis] = next++;
+    }
     for (int i = 0; i < p->n_order; i++)
         if (!is_index(s, p->order[i])) positions[p->order[i]] = next++;
     return TARE_OK;
@@ -108,6 +113,16 @@ static tare_status select_array(struct tare_quant_product *p, struct tare_quant_
     return shape_channels(p, s);
 }
 
+static tare_status select_filter(const struct tare_quant_product *p, struct tare_quant_selection *s) {
+    for (int k = 0; k < s->index_rank; k++) {
+        if (axis_of_index(s, k) >= 0)
+            return TARE_FAIL(TARE_UNSUPPORTED, "rows of a convolution have filters of their own");
+        s->squeezed_index |= 1u << k;
+    }
+    s->entry = p->arranged;
+    return TARE_OK;
+}
+
 /* The axes that choose, then those of an entry that the stack has. */
 static void arrange_stack(struct tare_quant_product *p, struct tare_quant_selection *s,
                           const struct tare_shape *stack) {
@@ -133,12 +148,10 @@ static void arrange_stack(struct tare_quant_product *p, struct tare_quant_select
 
 tare_status tare_quant_select_product(struct tare_quant_product *p, struct tare_quant_selection *s,
                                       const struct tare_shape *stack) {
-    if (p->spatial) {
-        if (s->index_rank) return TARE_FAIL(TARE_UNSUPPORTED, "rows of a convolution have filters of their own");
-        s->entry = p->arranged;
-    } else {
+    if (p->spatial)
+        TARE_TRY(select_filter(p, s));
+    else
         TARE_TRY(select_array(p, s));
-    }
     arrange_stack(p, s, stack);
     p->batches *= s->count;
     return TARE_OK;

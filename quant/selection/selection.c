@@ -140,6 +140,7 @@ static bool step_squeeze(struct trace *t, const struct tare_node *node) {
         removed |= 1u << axis;
     }
     for (int i = rank - 1; i >= 0; i--) {
+        if (!removed && t->shape.dims[i] < 0) return false; /* it may have one element, or more */
         if (removed ? !(removed >> i & 1) : t->shape.dims[i] != 1) continue;
         if (t->shape.dims[i] != 1 && t->from[i] > TARE_FROM_INDEX) return false;
         remove_axis(t, i);

@@ -43,7 +43,7 @@ struct tare_quant_selection {
     /* Set by tare_quant_select_product. The chosen weight has the axes of the index (at most one index has any), then
      * those of an entry in the order batch, contracted, free. */
     int index_rank;
-    unsigned squeezed_index;   /* bits 1 << axis of the index that are removed before choosing */
+    unsigned squeezed_index;   /* bits 1 << axis of the index, of one element, that are removed before choosing */
     struct tare_shape entry;   /* of the chosen weight, without the axes of the index */
     bool reshapes;             /* the entries of the arranged stack have other axes of one element */
     int spread_at, n_spread;   /* axes of one element that chosen channels get */

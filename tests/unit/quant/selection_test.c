@@ -107,6 +107,32 @@ static struct tare_edge by_shrinking(struct tare_graph *g, struct tare_edge x, s
     return mini_node(g, "MatMul", "product", 2, x, attr(node, "shrink_axis_mask", 1));
 }
 
+/* w[ids[:1]], which has an axis of one element for the index. */
+static struct tare_edge only_of_vector(struct tare_graph *g, struct tare_edge ids) {
+    const struct tare_edge id =
+        mini_node(g, "Reshape", "vector", 2, first_id(g, ids), mini_ints(g, "one_id", 1, (const int32_t[]){ 1 }));
+    return mini_node(g, "GatherV2", "chosen", 3, stack(g), id, mini_int(g, "axis", 0));
+}
+
+static struct tare_edge by_squeezing(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    struct tare_node *node = mini_open(g, "Squeeze", "matrix", 1, only_of_vector(g, ids));
+    mini_ok(tare_node_set_int_list(node, "squeeze_dims", (const int64_t[]){ 0 }, 1));
+    return mini_node(g, "MatMul", "product", 2, x, mini_done(node));
+}
+
+static struct tare_edge by_reshaping(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_edge matrix = mini_node(g, "Reshape", "matrix", 2, only_of_vector(g, ids),
+                                              mini_ints(g, "shape", 2, (const int32_t[]){ ROWS, COLUMNS }));
+    return mini_node(g, "MatMul", "product", 2, x, matrix);
+}
+
+static struct tare_edge by_first_of_vector(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    struct tare_node *node = mini_open(
+        g, "StridedSlice", "matrix", 4, only_of_vector(g, ids), mini_ints(g, "from", 1, (const int32_t[]){ 0 }),
+        mini_ints(g, "to", 1, (const int32_t[]){ 1 }), mini_ints(g, "stride", 1, (const int32_t[]){ 1 }));
+    return mini_node(g, "MatMul", "product", 2, x, attr(node, "shrink_axis_mask", 1));
+}
+
 /* A loop over the first three entries: the columns are padded back to rows. */
 static struct tare_edge by_iteration(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
     struct tare_graph_model *model = g->model;
@@ -264,6 +290,13 @@ static void slice_by_computed_begin__is_a_layer(void **state) {
     check_methods(by_only_entry, 1);
 }
 
+static void vector_of_one_index__is_removed_with_its_axis(void **state) {
+    (void)state;
+    check_methods(by_squeezing, 1);
+    check_methods(by_reshaping, 1);
+    check_methods(by_first_of_vector, 1);
+}
+
 static void negative_index__counts_from_the_end(void **state) {
     (void)state;
     check_methods(by_shrinking, 1);
@@ -414,6 +447,7 @@ int main(void) {
         cmocka_unit_test(einsum_with_chosen_weights__is_a_layer),
         cmocka_unit_test(chosen_axis__may_be_any_axis_of_the_stack),
         cmocka_unit_test(slice_by_computed_begin__is_a_layer),
+        cmocka_unit_test(vector_of_one_index__is_removed_with_its_axis),
         cmocka_unit_test(negative_index__counts_from_the_end),
         cmocka_unit_test(layers_of_a_loop__have_scales_per_iteration),
         cmocka_unit_test(iterations__have_ranges_of_their_own),
