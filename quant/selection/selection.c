@@ -244,17 +244,39 @@ static bool step_broadcast(struct trace *t, const struct tare_node *node) {
     return true;
 }
 
+static const struct step *step_of(const struct tare_node *node);
+static bool chooses(const struct tare_node *node);
+
+/* Whether an op that chooses is among those that an edge is followed back to. */
+static bool is_chosen(struct tare_edge edge, int depth) {
+    const struct tare_node *node = edge.node;
+    if (depth == 0 || edge.index != 0 || tare_edge_constant(edge) || !step_of(node)) return false;
+    return chooses(node) || is_chosen(node->inputs[0], depth - 1) ||
+           (tare_quant_scales(node) && is_chosen(node->inputs[1], depth - 1));
+}
+
+/* The elements of an operand of two: a factor for each axis of unknown size, which the smaller one seldom has. */
+static double size_of(const struct tare_shape *shape) {
+    const double UNKNOWN = 1.5;
+    double size = 1;
+    for (int i = 0; i < shape->rank; i++)
+        size *= shape->dims[i] < 0 ? UNKNOWN : (double)shape->dims[i];
+    return shape->rank < 0 ? 0 : size;
+}
+
 /* The input of a step that comes from the stack: of two, the larger one. */
 static size_t operand_of(const struct tare_model_shapes *shapes, const struct tare_node *node) {
-    int64_t sizes[2] = { 0, 0 };
+    enum { DEEPEST_OPERAND = 5 };
+    double sizes[2];
     if (!tare_quant_scales(node)) return 0;
     for (size_t i = 0; i < 2; i++) {
         const struct tare_shape shape = tare_model_shape(shapes, node->inputs[i]);
-        if (tare_shape_elements(&sizes[i], &shape) == TARE_OK) continue;
-        tare_error_clear();
-        sizes[i] = 0;
+        sizes[i] = size_of(&shape);
     }
-    return sizes[1] > sizes[0] || (sizes[1] == sizes[0] && tare_node_is(node->inputs[0].node, "BroadcastTo"));
+    if (sizes[0] != sizes[1]) return sizes[1] > sizes[0];
+    if (is_chosen(node->inputs[0], DEEPEST_OPERAND) != is_chosen(node->inputs[1], DEEPEST_OPERAND))
+        return is_chosen(node->inputs[1], DEEPEST_OPERAND);
+    return tare_node_is(node->inputs[0].node, "BroadcastTo");
 }
 
 static bool follow(struct trace *t, struct tare_edge edge);
@@ -317,6 +339,10 @@ static const struct step *step_of(const struct tare_node *node) {
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         if (strcmp(node->op, steps[i].op) == 0 && node->n_inputs >= steps[i].inputs) return &steps[i];
     return NULL;
+}
+
+static bool chooses(const struct tare_node *node) {
+    return step_of(node)->chooses;
 }
 
 /* Follows an edge back to a constant or a variable and forward again. */

@@ -133,6 +133,43 @@ static struct tare_edge by_first_of_vector(struct tare_graph *g, struct tare_edg
     return mini_node(g, "MatMul", "product", 2, x, attr(node, "shrink_axis_mask", 1));
 }
 
+/* ---- what the model computes from entries, with numbers of rows that are not known ---- */
+
+static struct tare_edge chosen_rows(struct tare_graph *g, struct tare_edge ids) {
+    return mini_node(g, "GatherV2", "chosen", 3, stack(g), ids, mini_int(g, "axis", 0));
+}
+
+static struct tare_edge times_rows(struct tare_graph *g, struct tare_edge x, struct tare_edge w) {
+    struct tare_node *node = mini_open(g, "Einsum", "product", 2, x, w);
+    mini_ok(tare_node_set_string(node, "equation", "bi,bio->bo", 10));
+    return mini_done(node);
+}
+
+static struct tare_edge by_number(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    return times_rows(g, x, mini_node(g, "Mul", "scaled", 2, chosen_rows(g, ids), mini_float(g, "two", 2)));
+}
+
+static struct tare_edge by_number_first(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    return times_rows(g, x, mini_node(g, "Mul", "scaled", 2, mini_float(g, "two", 2), chosen_rows(g, ids)));
+}
+
+static struct tare_edge by_column(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_shape shape = tare_shape_make(1, COLUMNS);
+    return times_rows(g, x, mini_node(g, "Mul", "scaled", 2, chosen_rows(g, ids), constant(g, "by_column", &shape)));
+}
+
+static struct tare_edge with_base(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_shape shape = tare_shape_make(2, ROWS, COLUMNS);
+    return times_rows(g, x, mini_node(g, "AddV2", "sum", 2, constant(g, "base", &shape), chosen_rows(g, ids)));
+}
+
+static struct tare_edge with_base_of_all(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_shape shape = tare_shape_make(2, ROWS, COLUMNS);
+    const struct tare_edge w =
+        mini_node(g, "GatherV2", "chosen", 3, stack(g), first_id(g, ids), mini_int(g, "axis", 0));
+    return mini_node(g, "MatMul", "product", 2, x, mini_node(g, "AddV2", "sum", 2, constant(g, "base", &shape), w));
+}
+
 /* A loop over the first three entries: the columns are padded back to rows. */
 static struct tare_edge by_iteration(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
     struct tare_graph_model *model = g->model;
@@ -185,9 +222,12 @@ struct fixture {
     struct tare_quant_report report;
 };
 
+static bool open_batch; /* the number of rows is not known */
+
 /* The network in a function that the main graph calls. */
 static void open_fixture(struct fixture *f, maker make) {
-    const struct tare_shape shape = tare_shape_make(2, BATCH, ROWS), of_ids = tare_shape_make(1, BATCH);
+    const int64_t batch = open_batch ? -1 : BATCH;
+    const struct tare_shape shape = tare_shape_make(2, batch, ROWS), of_ids = tare_shape_make(1, batch);
     *f = (struct fixture){ .model = mini_model_new() };
     struct tare_graph *g = tare_model_add_function(f->model, "f");
     const struct tare_edge x = mini_arg(g, "x", TARE_DT_FLOAT), ids = mini_arg(g, "ids", TARE_DT_INT32);
@@ -295,6 +335,19 @@ static void vector_of_one_index__is_removed_with_its_axis(void **state) {
     check_methods(by_squeezing, 1);
     check_methods(by_reshaping, 1);
     check_methods(by_first_of_vector, 1);
+}
+
+static void entries_that_are_scaled__are_layers_of_any_batch(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        open_batch = i > 0;
+        check_methods(by_number, 1);
+        check_methods(by_number_first, 1);
+        check_methods(by_column, 1);
+        check_methods(with_base, 1);
+        check_methods(with_base_of_all, 1);
+    }
+    open_batch = false;
 }
 
 static void negative_index__counts_from_the_end(void **state) {
@@ -448,6 +501,7 @@ int main(void) {
         cmocka_unit_test(chosen_axis__may_be_any_axis_of_the_stack),
         cmocka_unit_test(slice_by_computed_begin__is_a_layer),
         cmocka_unit_test(vector_of_one_index__is_removed_with_its_axis),
+        cmocka_unit_test(entries_that_are_scaled__are_layers_of_any_batch),
         cmocka_unit_test(negative_index__counts_from_the_end),
         cmocka_unit_test(layers_of_a_loop__have_scales_per_iteration),
         cmocka_unit_test(iterations__have_ranges_of_their_own),
