@@ -136,6 +136,21 @@ static tare_status scale_values(struct tare_tensor *out, const struct tare_quant
     return status;
 }
 
+static tare_status cut(struct tare_tensor *out, const struct tare_tensor *values,
+                       const struct tare_quant_scaling *scaling) {
+    int64_t runs = 1, run = (int64_t)tare_dtype_size(values->dtype);
+    for (int i = 0; i < scaling->axis; i++)
+        runs *= values->shape.dims[i];
+    for (int i = scaling->axis + 1; i < values->shape.rank; i++)
+        run *= values->shape.dims[i];
+    const int64_t whole = values->shape.dims[scaling->axis] * run, part = scaling->shape.dims[scaling->axis] * run;
+    TARE_TRY(tare_tensor_new(out, values->dtype, &scaling->shape));
+    for (int64_t i = 0; i < runs; i++)
+        memcpy((char *)out->data + i * part, (const char *)values->data + i * whole + scaling->begin * run,
+               (size_t)part);
+    return TARE_OK;
+}
+
 /* Replaces the values of the stack by those after one op; by nothing if the scale is not known. */
 static tare_status compute(struct tare_tensor *values, const struct tare_quant_scaling *scaling) {
     struct tare_tensor inputs[2] = { 0 }, result = { 0 };
@@ -146,7 +161,9 @@ static tare_status compute(struct tare_tensor *values, const struct tare_quant_s
         known = inputs[1 - scaling->operand].dtype != TARE_DT_INVALID;
     }
     inputs[scaling->operand] = *values;
-    if (tare_node_is(scaling->node, "Reshape"))
+    if (scaling->cuts)
+        status = cut(&result, values, scaling);
+    else if (tare_node_is(scaling->node, "Reshape"))
         status = tare_tensor_share_as(&result, values, &scaling->shape);
     else if (status == TARE_OK && known)
         status = tare_node_evaluate(scaling->node, inputs, &result);

@@ -11,7 +11,10 @@ struct tare_quant_scaling {
     size_t operand;                           /* its input that comes from the stack */
     const struct tare_quant_selection *scale; /* the other one; NULL: there is none */
     int axes[TARE_MAX_RANK];                  /* by axis of the stack: that of the scale's stack; below 0: none */
-    struct tare_shape shape;                  /* of a Reshape: the stack gets it */
+    struct tare_shape shape;                  /* of a Reshape or a cut: the stack gets it */
+    bool cuts;                                /* takes a part of an axis of the stack, from `begin` on */
+    int axis;
+    int64_t begin;
 };
 
 /* Whether a node converts codes or to codes, or combines two inputs element by element. */

@@ -4,133 +4,31 @@
 #include "base/arena.h"
 #include "graph/op.h"
 #include "quant/layer.h"
-#include "quant/selection/scaling.h"
+#include "quant/selection/trace.h"
 
 #include <string.h>
 
 enum { DEEPEST = 16 };
 
-/* An operand while it is followed from the stack. */
-struct trace {
-    struct tare_arena *arena;
-    const struct tare_model_shapes *shapes;
-    struct tare_quant_selection *selection;
-    struct tare_shape stack, shape; /* of the value; -1: an axis of unknown size */
-    int from[TARE_MAX_RANK];
-    int depth; /* scales of scales */
-    tare_status status;
-};
-
-/* ---- axes ---- */
-
-static void remove_axis(struct trace *t, int axis) {
-    const size_t behind = (size_t)(t->shape.rank - axis - 1);
-    memmove(&t->shape.dims[axis], &t->shape.dims[axis + 1], behind * sizeof *t->shape.dims);
-    memmove(&t->from[axis], &t->from[axis + 1], behind * sizeof *t->from);
-    t->shape.rank--;
-}
-
-static bool insert_axis(struct trace *t, int axis, int64_t size, int from) {
-    if (t->shape.rank == TARE_MAX_RANK || axis < 0 || axis > t->shape.rank) return false;
-    const size_t behind = (size_t)(t->shape.rank - axis);
-    memmove(&t->shape.dims[axis + 1], &t->shape.dims[axis], behind * sizeof *t->shape.dims);
-    memmove(&t->from[axis + 1], &t->from[axis], behind * sizeof *t->from);
-    t->shape.dims[axis] = size;
-    t->from[axis] = from;
-    t->shape.rank++;
-    return true;
-}
-
-/* One entry of an axis is chosen, which stays as an axis of one element. */
-static bool choose(struct trace *t, int axis, struct tare_edge edge, int element, enum tare_quant_index_rule rule) {
-    struct tare_quant_selection *s = t->selection;
-    if (t->from[axis] < 0 || s->n_indices == TARE_MAX_RANK) return false;
-    s->indices[s->n_indices++] = (struct tare_quant_index){
-        .axis = t->from[axis], .size = t->shape.dims[axis], .edge = edge, .element = element, .rule = rule
-    };
-    t->from[axis] = TARE_FROM_NOTHING;
-    t->shape.dims[axis] = 1;
-    return true;
-}
-
 /* ---- ops ---- */
 
-static const struct tare_tensor *constant(const struct tare_node *node, size_t input, int64_t most) {
-    const struct tare_tensor *value = input < node->n_inputs ? tare_edge_constant(node->inputs[input]) : NULL;
-    return value && value->elements <= most ? value : NULL;
-}
-
-static bool read_axis(int *out, const struct tare_tensor *value, int64_t rank) {
-    if (!value || value->elements != 1) return false;
-    const int64_t axis = tare_tensor_get_i64(value, 0) + (tare_tensor_get_i64(value, 0) < 0 ? rank : 0);
-    *out = (int)axis;
-    return axis >= 0 && axis < rank;
-}
-
-static bool step_gather(struct trace *t, const struct tare_node *node) {
+static bool step_gather(struct tare_trace *t, const struct tare_node *node) {
     const struct tare_shape index = tare_model_shape(t->shapes, node->inputs[1]);
     int axis = 0;
-    if (node->n_inputs > 2 && !read_axis(&axis, constant(node, 2, 1), t->shape.rank)) return false;
+    if (node->n_inputs > 2 && !tare_trace_read_axis(&axis, tare_trace_constant(node, 2, 1), t->shape.rank))
+        return false;
     if (tare_node_int(node, "batch_dims", 0) != 0 || index.rank < 0 || t->shape.rank < 1) return false;
     for (int i = 0; i < t->shape.rank && index.rank > 0; i++)
         if (t->from[i] <= TARE_FROM_INDEX) return false;
-    if (!choose(t, axis, node->inputs[1], -1, TARE_INDEX_CHECKED)) return false;
-    remove_axis(t, axis);
+    if (!tare_trace_choose(t, axis, node->inputs[1], -1, TARE_INDEX_CHECKED)) return false;
+    tare_trace_remove_axis(t, axis);
     for (int i = 0; i < index.rank; i++)
-        if (!insert_axis(t, axis + i, index.dims[i], TARE_FROM_INDEX - i)) return false;
+        if (!tare_trace_insert_axis(t, axis + i, index.dims[i], TARE_FROM_INDEX - i)) return false;
     t->selection->index_rank += index.rank;
     return true;
 }
 
-/* Slice and XlaDynamicSlice: each axis whole, or one element of it. */
-static bool step_slice(struct trace *t, const struct tare_node *node, enum tare_quant_index_rule rule) {
-    const struct tare_tensor *sizes = constant(node, 2, TARE_MAX_RANK);
-    if (!sizes || sizes->elements != t->shape.rank) return false;
-    for (int i = 0; i < t->shape.rank; i++) {
-        const int64_t size = tare_tensor_get_i64(sizes, i), whole = t->shape.dims[i];
-        if (size == whole && whole > 0) continue;
-        if (size != 1 || whole < 1 || !choose(t, i, node->inputs[1], i, rule)) return false;
-    }
-    return true;
-}
-
-static bool bit(const struct tare_node *node, const char *mask, int i) {
-    return tare_node_int(node, mask, 0) >> i & 1;
-}
-
-/* Whether a range of StridedSlice is the whole axis, or an index the only element of one. */
-static bool is_whole(const struct trace *t, const struct tare_node *node, int i) {
-    const struct tare_tensor *begin = constant(node, 1, TARE_MAX_RANK), *end = constant(node, 2, TARE_MAX_RANK);
-    const bool from_start = bit(node, "begin_mask", i) || (begin && tare_tensor_get_i64(begin, i) == 0);
-    if (bit(node, "shrink_axis_mask", i)) return begin && from_start && t->shape.dims[i] == 1;
-    return from_start && (bit(node, "end_mask", i) || (end && tare_tensor_get_i64(end, i) >= t->shape.dims[i]));
-}
-
-/* A range of one element: its end is its begin plus 1. */
-static bool is_one(const struct trace *t, const struct tare_node *node, int i) {
-    const struct tare_shape out =
-        tare_model_shape(t->shapes, (struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 });
-    return i < out.rank && out.dims[i] == 1 && !bit(node, "begin_mask", i) && !bit(node, "end_mask", i);
-}
-
-static bool step_strided_slice(struct trace *t, const struct tare_node *node) {
-    const struct tare_tensor *strides = constant(node, 3, TARE_MAX_RANK);
-    if (!strides || strides->elements > t->shape.rank) return false;
-    if (tare_node_int(node, "ellipsis_mask", 0) || tare_node_int(node, "new_axis_mask", 0)) return false;
-    const int count = (int)strides->elements;
-    const int64_t shrinks = tare_node_int(node, "shrink_axis_mask", 0);
-    for (int i = 0; i < count; i++) {
-        if (tare_tensor_get_i64(strides, i) != 1) return false;
-        if (is_whole(t, node, i)) continue;
-        if (!(shrinks >> i & 1) && (shrinks || !is_one(t, node, i))) return false;
-        if (!choose(t, i, node->inputs[1], i, TARE_INDEX_FROM_BACK)) return false;
-    }
-    for (int i = count - 1; i >= 0; i--)
-        if (shrinks >> i & 1) remove_axis(t, i);
-    return true;
-}
-
-static bool step_squeeze(struct trace *t, const struct tare_node *node) {
+static bool step_squeeze(struct tare_trace *t, const struct tare_node *node) {
     const struct tare_attr *axes = tare_node_list(node, "squeeze_dims");
     const int rank = t->shape.rank;
     unsigned removed = 0;
@@ -143,14 +41,15 @@ static bool step_squeeze(struct trace *t, const struct tare_node *node) {
         if (!removed && t->shape.dims[i] < 0) return false; /* it may have one element, or more */
         if (removed ? !(removed >> i & 1) : t->shape.dims[i] != 1) continue;
         if (t->shape.dims[i] != 1 && t->from[i] > TARE_FROM_INDEX) return false;
-        remove_axis(t, i);
+        tare_trace_remove_axis(t, i);
     }
     return true;
 }
 
-static bool step_expand_dims(struct trace *t, const struct tare_node *node) {
+static bool step_expand_dims(struct tare_trace *t, const struct tare_node *node) {
     int axis;
-    return read_axis(&axis, constant(node, 1, 1), t->shape.rank + 1) && insert_axis(t, axis, 1, TARE_FROM_NOTHING);
+    return tare_trace_read_axis(&axis, tare_trace_constant(node, 1, 1), t->shape.rank + 1) &&
+           tare_trace_insert_axis(t, axis, 1, TARE_FROM_NOTHING);
 }
 
 static bool is_known(const struct tare_shape *shape) {
@@ -159,15 +58,10 @@ static bool is_known(const struct tare_shape *shape) {
     return shape->rank >= 0;
 }
 
-static bool add_scaling(struct trace *t, const struct tare_node *node, size_t operand) {
-    t->status = tare_quant_add_scaling(t->selection, t->arena, node, operand);
-    return t->status == TARE_OK;
-}
-
 /* Axes of one element come and go, the others stay. */
-static bool keep_axes(struct trace *t, const struct tare_node *node) {
-    const struct tare_tensor *sizes = constant(node, 1, TARE_MAX_RANK);
-    struct trace out = *t;
+static bool keep_axes(struct tare_trace *t, const struct tare_node *node) {
+    const struct tare_tensor *sizes = tare_trace_constant(node, 1, TARE_MAX_RANK);
+    struct tare_trace out = *t;
     int at = 0;
     if (!sizes) return false;
     out.shape.rank = 0;
@@ -176,11 +70,11 @@ static bool keep_axes(struct trace *t, const struct tare_node *node) {
         while (at < t->shape.rank && t->shape.dims[at] == 1 && size != 1)
             at++;
         if (size == 1 && (at == t->shape.rank || t->shape.dims[at] != 1)) {
-            insert_axis(&out, out.shape.rank, 1, TARE_FROM_NOTHING);
+            tare_trace_insert_axis(&out, out.shape.rank, 1, TARE_FROM_NOTHING);
             continue;
         }
         if (at == t->shape.rank || (size >= 0 && t->shape.dims[at] != size)) return false;
-        insert_axis(&out, out.shape.rank, t->shape.dims[at], t->from[at]);
+        tare_trace_insert_axis(&out, out.shape.rank, t->shape.dims[at], t->from[at]);
         at++;
     }
     for (; at < t->shape.rank; at++)
@@ -189,14 +83,14 @@ static bool keep_axes(struct trace *t, const struct tare_node *node) {
     return true;
 }
 
-static bool step_reshape(struct trace *t, const struct tare_node *node) {
-    const struct tare_tensor *sizes = constant(node, 1, TARE_MAX_RANK);
+static bool step_reshape(struct tare_trace *t, const struct tare_node *node) {
+    const struct tare_tensor *sizes = tare_trace_constant(node, 1, TARE_MAX_RANK);
     struct tare_shape to = { .rank = sizes ? (int)sizes->elements : 0 };
     if (!sizes || keep_axes(t, node)) return sizes;
     for (int i = 0; i < to.rank; i++)
         to.dims[i] = tare_tensor_get_i64(sizes, i);
     if (!is_known(&to) || !is_known(&t->shape) ||
-        !tare_quant_regroup(t->selection, &t->stack, &t->shape, t->from, &to) || !add_scaling(t, node, 0))
+        !tare_quant_regroup(t->selection, &t->stack, &t->shape, t->from, &to) || !tare_trace_add_scaling(t, node, 0))
         return false;
     t->selection->scalings[t->selection->n_scalings - 1].shape = t->stack;
     t->selection->is_scaled = true;
@@ -204,9 +98,9 @@ static bool step_reshape(struct trace *t, const struct tare_node *node) {
     return true;
 }
 
-static bool step_transpose(struct trace *t, const struct tare_node *node) {
-    const struct tare_tensor *order = constant(node, 1, TARE_MAX_RANK);
-    const struct trace old = *t;
+static bool step_transpose(struct tare_trace *t, const struct tare_node *node) {
+    const struct tare_tensor *order = tare_trace_constant(node, 1, TARE_MAX_RANK);
+    const struct tare_trace old = *t;
     unsigned seen = 0;
     if (!order || order->elements != t->shape.rank) return false;
     for (int i = 0; i < t->shape.rank; i++) {
@@ -219,23 +113,28 @@ static bool step_transpose(struct trace *t, const struct tare_node *node) {
     return true;
 }
 
-static bool step_none(struct trace *t, const struct tare_node *node) {
+static bool step_none(struct tare_trace *t, const struct tare_node *node) {
     (void)t, (void)node;
     return true;
 }
 
+static bool step_negate(struct tare_trace *t, const struct tare_node *node) {
+    t->selection->is_scaled = true;
+    return tare_trace_add_scaling(t, node, 0);
+}
+
 /* Conversions are listed, because scales may follow. */
-static bool step_cast(struct trace *t, const struct tare_node *node) {
+static bool step_cast(struct tare_trace *t, const struct tare_node *node) {
     t->selection->is_scaled |= tare_quant_has_codes(node);
-    return (tare_quant_has_codes(node) || tare_quant_keeps_numbers(node)) && add_scaling(t, node, 0);
+    return (tare_quant_has_codes(node) || tare_quant_keeps_numbers(node)) && tare_trace_add_scaling(t, node, 0);
 }
 
 /* A copy of one element is like that element. */
-static bool step_broadcast(struct trace *t, const struct tare_node *node) {
-    const struct tare_tensor *sizes = constant(node, 1, TARE_MAX_RANK);
+static bool step_broadcast(struct tare_trace *t, const struct tare_node *node) {
+    const struct tare_tensor *sizes = tare_trace_constant(node, 1, TARE_MAX_RANK);
     if (!sizes || sizes->elements < t->shape.rank) return false;
     while (t->shape.rank < (int)sizes->elements)
-        if (!insert_axis(t, 0, 1, TARE_FROM_NOTHING)) return false;
+        if (!tare_trace_insert_axis(t, 0, 1, TARE_FROM_NOTHING)) return false;
     for (int i = 0; i < t->shape.rank; i++)
         if (t->shape.dims[i] == 1 && t->from[i] > TARE_FROM_INDEX) {
             t->shape.dims[i] = tare_tensor_get_i64(sizes, i);
@@ -250,8 +149,8 @@ static bool chooses(const struct tare_node *node);
 /* Whether an op that chooses is among those that an edge is followed back to. */
 static bool is_chosen(struct tare_edge edge, int depth) {
     const struct tare_node *node = edge.node;
-    if (depth == 0 || edge.index != 0 || tare_edge_constant(edge) || !step_of(node)) return false;
-    return chooses(node) || is_chosen(node->inputs[0], depth - 1) ||
+    if (depth == 0 || tare_edge_constant(edge) || !step_of(node)) return false;
+    return chooses(node) || is_chosen(node->inputs[tare_node_is(node, "Split")], depth - 1) ||
            (tare_quant_scales(node) && is_chosen(node->inputs[1], depth - 1));
 }
 
@@ -268,7 +167,7 @@ static double size_of(const struct tare_shape *shape) {
 static size_t operand_of(const struct tare_model_shapes *shapes, const struct tare_node *node) {
     enum { DEEPEST_OPERAND = 5 };
     double sizes[2];
-    if (!tare_quant_scales(node)) return 0;
+    if (!tare_quant_scales(node)) return tare_node_is(node, "Split");
     for (size_t i = 0; i < 2; i++) {
         const struct tare_shape shape = tare_model_shape(shapes, node->inputs[i]);
         sizes[i] = size_of(&shape);
@@ -279,18 +178,18 @@ static size_t operand_of(const struct tare_model_shapes *shapes, const struct ta
     return tare_node_is(node->inputs[0].node, "BroadcastTo");
 }
 
-static bool follow(struct trace *t, struct tare_edge edge);
+static bool follow(struct tare_trace *t, struct tare_edge edge);
 
-static void set_operand(struct trace *t) {
+static void set_operand(struct tare_trace *t) {
     t->selection->operand = t->shape;
     memcpy(t->selection->from, t->from, sizeof t->from);
 }
 
 /* A scale, from another stack by the same index or the same for all entries. */
-static bool step_scale(struct trace *t, const struct tare_node *node) {
+static bool step_scale(struct tare_trace *t, const struct tare_node *node) {
     enum { MOST_NESTED = 2 };
     const size_t operand = operand_of(t->shapes, node);
-    struct trace other = { .arena = t->arena, .shapes = t->shapes, .depth = t->depth + 1 };
+    struct tare_trace other = { .arena = t->arena, .shapes = t->shapes, .depth = t->depth + 1 };
     t->selection->is_scaled = true;
     if (other.depth > MOST_NESTED) return false;
     if (!follow(&other, node->inputs[1 - operand])) {
@@ -299,24 +198,23 @@ static bool step_scale(struct trace *t, const struct tare_node *node) {
     }
     set_operand(&other);
     set_operand(t);
-    return add_scaling(t, node, operand) && tare_quant_set_scale(t->selection, other.selection);
-}
-
-static bool step_plain_slice(struct trace *t, const struct tare_node *node) {
-    return step_slice(t, node, TARE_INDEX_CHECKED);
-}
-
-static bool step_xla_slice(struct trace *t, const struct tare_node *node) {
-    return step_slice(t, node, TARE_INDEX_CLAMPED);
+    return tare_trace_add_scaling(t, node, operand) && tare_quant_set_scale(t->selection, other.selection);
 }
 
 static const struct step {
     const char *op;
     size_t inputs; /* at least */
     bool chooses;
-    bool (*follow)(struct trace *t, const struct tare_node *node);
+    bool (*follow)(struct tare_trace *t, const struct tare_node *node);
 } steps[] = {
     { "Identity", 1, false, step_none },
+    { "StopGradient", 1, false, step_none },
+    { "PreventGradient", 1, false, step_none },
+    { "EnsureShape", 1, false, step_none },
+    { "Snapshot", 1, false, step_none },
+    { "Neg", 1, false, step_negate },
+    { "Split", 2, false, tare_trace_split },
+    { "SplitV", 3, false, tare_trace_split_sizes },
     { "Cast", 1, false, step_cast },
     { "Reshape", 2, false, step_reshape },
     { "Squeeze", 1, false, step_squeeze },
@@ -330,9 +228,9 @@ static const struct step {
     { "AddV2", 2, false, step_scale },
     { "Gather", 2, true, step_gather },
     { "GatherV2", 3, true, step_gather },
-    { "Slice", 3, true, step_plain_slice },
-    { "StridedSlice", 4, true, step_strided_slice },
-    { "XlaDynamicSlice", 3, true, step_xla_slice },
+    { "Slice", 3, true, tare_trace_slice },
+    { "StridedSlice", 4, true, tare_trace_strided_slice },
+    { "XlaDynamicSlice", 3, true, tare_trace_xla_slice },
 };
 
 static const struct step *step_of(const struct tare_node *node) {
@@ -346,15 +244,15 @@ static bool chooses(const struct tare_node *node) {
 }
 
 /* Follows an edge back to a constant or a variable and forward again. */
-static bool follow(struct trace *t, struct tare_edge edge) {
-    const struct tare_node *path[DEEPEST];
+static bool follow(struct tare_trace *t, struct tare_edge edge) {
+    struct tare_edge path[DEEPEST];
     int length = 0;
-    while (length < DEEPEST && edge.index == 0 && !tare_edge_constant(edge) && step_of(edge.node)) {
-        path[length++] = edge.node;
+    while (length < DEEPEST && !tare_edge_constant(edge) && step_of(edge.node)) {
+        path[length++] = edge;
         edge = edge.node->inputs[operand_of(t->shapes, edge.node)];
     }
     const struct tare_tensor *value = tare_edge_constant(edge);
-    if (!value && !tare_node_is(edge.node, "ReadVariableOp")) return false;
+    if (edge.index != 0 || (!value && !tare_node_is(edge.node, "ReadVariableOp"))) return false;
     t->shape = value ? value->shape : tare_model_shape(t->shapes, edge);
     t->selection = TARE_NEW(t->arena, struct tare_quant_selection);
     if (!t->selection) t->status = TARE_NO_MEMORY;
@@ -364,16 +262,18 @@ static bool follow(struct trace *t, struct tare_edge edge) {
     for (int i = 0; i < t->shape.rank; i++)
         t->from[i] = i;
     while (length-- > 0) {
-        const struct step *step = step_of(path[length]);
-        if (!step->follow(t, path[length])) return false;
-        if (step->chooses && !t->selection->chooser) t->selection->chooser = path[length];
+        const struct tare_node *node = path[length].node;
+        const struct step *step = step_of(node);
+        t->output = path[length].index;
+        if (!step->follow(t, node)) return false;
+        if (step->chooses && !t->selection->chooser) t->selection->chooser = node;
     }
     return true;
 }
 
 tare_status tare_quant_find_selection(struct tare_quant_selection **out, struct tare_arena *arena,
                                       struct tare_edge edge, const struct tare_model_shapes *shapes) {
-    struct trace t = { .arena = arena, .shapes = shapes };
+    struct tare_trace t = { .arena = arena, .shapes = shapes };
     *out = NULL;
     if (!follow(&t, edge) || !t.selection->n_indices) return t.status;
     struct tare_quant_selection *s = t.selection;
@@ -388,18 +288,28 @@ tare_status tare_quant_find_selection(struct tare_quant_selection **out, struct 
     return TARE_OK;
 }
 
-bool tare_quant_only_selects(const struct tare_node *chooser, bool (*accepts)(void *arg, const struct tare_use *use),
-                             void *arg) {
-    const struct tare_edge output = { (struct tare_node *)(uintptr_t)chooser, 0 };
-    const size_t uses = tare_graph_count_uses(chooser->graph, output, NULL); /* makes the lists of uses */
+/* Whether a step follows this input. */
+static bool follows(const struct tare_use *use) {
+    const size_t operand = tare_node_is(use->user, "Split");
+    return step_of(use->user) && (use->input == operand || tare_quant_scales(use->user));
+}
+
+static bool output_selects(const struct tare_node *node, int output,
+                           bool (*accepts)(void *arg, const struct tare_use *use), void *arg) {
+    const struct tare_edge edge = { (struct tare_node *)(uintptr_t)node, output };
+    const size_t uses = tare_graph_count_uses(node->graph, edge, NULL); /* makes the lists of uses */
     size_t explained = 0;
-    for (const struct tare_use *use = tare_edge_first_use(output); use; use = tare_edge_next_use(use)) {
+    for (const struct tare_use *use = tare_edge_first_use(edge); use; use = tare_edge_next_use(use)) {
         if (use->user->dead) continue;
-        const bool follows = use->input == 0 || tare_quant_scales(use->user);
-        if (!accepts(arg, use) &&
-            (!follows || !step_of(use->user) || !tare_quant_only_selects(use->user, accepts, arg)))
-            return false;
+        if (!accepts(arg, use) && (!follows(use) || !tare_quant_only_selects(use->user, accepts, arg))) return false;
         explained++;
     }
-    return explained > 0 && explained == uses;
+    return explained == uses && (explained > 0 || node->n_outputs > 1);
+}
+
+bool tare_quant_only_selects(const struct tare_node *chooser, bool (*accepts)(void *arg, const struct tare_use *use),
+                             void *arg) {
+    for (size_t i = 0; i < chooser->n_outputs; i++)
+        if (!output_selects(chooser, (int)i, accepts, arg)) return false;
+    return true;
 }

@@ -170,6 +170,48 @@ static struct tare_edge with_base_of_all(struct tare_graph *g, struct tare_edge 
     return mini_node(g, "MatMul", "product", 2, x, mini_node(g, "AddV2", "sum", 2, constant(g, "base", &shape), w));
 }
 
+static struct tare_edge by_preserved(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    static const char *const ops[] = { "StopGradient", "PreventGradient", "Snapshot", "Neg" };
+    struct tare_edge w = chosen_rows(g, ids);
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        w = mini_node(g, ops[i], ops[i], 1, w);
+    return times_rows(g, x, w);
+}
+
+/* The last columns: w[ids][:, :, 2:]. */
+static struct tare_edge by_columns(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    struct tare_node *node = mini_open(
+        g, "StridedSlice", "columns", 4, chosen_rows(g, ids), mini_ints(g, "from", 3, (const int32_t[]){ 0, 0, 2 }),
+        mini_ints(g, "to", 3, (const int32_t[]){ 0, 0, 0 }), mini_ints(g, "stride", 3, (const int32_t[]){ 1, 1, 1 }));
+    mini_ok(tare_node_set_int(node, "begin_mask", 3));
+    return times_rows(g, x, attr(node, "end_mask", 7));
+}
+
+static struct tare_edge by_half(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    struct tare_node *node = mini_open(g, "Split", "halves", 2, mini_int(g, "last", -1), chosen_rows(g, ids));
+    mini_ok(tare_node_set_int(node, "num_split", 2));
+    return times_rows(g, x, mini_output(mini_done(node), 1));
+}
+
+static struct tare_edge by_sizes(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    struct tare_node *node =
+        mini_open(g, "SplitV", "parts", 3, chosen_rows(g, ids), mini_ints(g, "sizes", 3, (const int32_t[]){ 1, 3, -1 }),
+                  mini_int(g, "columns", 2));
+    mini_ok(tare_node_set_int(node, "num_split", 3));
+    return times_rows(g, x, mini_output(mini_done(node), 2));
+}
+
+/* w[id, :, 1:7], with the size of the second axis as -1. */
+static struct tare_edge by_part_of_slice(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_edge begin =
+        mini_node(g, "Pack", "begin", 3, first_id(g, ids), mini_int(g, "none", 0), mini_int(g, "second", 1));
+    const struct tare_edge part =
+        mini_node(g, "Slice", "chosen", 3, stack(g), begin, mini_ints(g, "size", 3, (const int32_t[]){ 1, -1, 6 }));
+    return mini_node(
+        g, "MatMul", "product", 2, x,
+        mini_node(g, "Reshape", "matrix", 2, part, mini_ints(g, "shape", 2, (const int32_t[]){ ROWS, 6 })));
+}
+
 /* A loop over the first three entries: the columns are padded back to rows. */
 static struct tare_edge by_iteration(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
     struct tare_graph_model *model = g->model;
@@ -222,7 +264,8 @@ struct fixture {
     struct tare_quant_report report;
 };
 
-static bool open_batch; /* the number of rows is not known */
+static int columns = COLUMNS; /* of the chosen weight */
+static bool open_batch;       /* the number of rows is not known */
 
 /* The network in a function that the main graph calls. */
 static void open_fixture(struct fixture *f, maker make) {
@@ -255,7 +298,7 @@ static struct tare_tensor answer(maker make, const struct tare_quant_plan *plan,
         mini_ok(tare_quantize(&f.report, &f.arena, f.model, by, plan));
         assert_int_equal(f.report.count, 1); /* the choice of an entry is no layer of its own */
         if (f.report.outcomes[0].refused) fail_msg("%s", f.report.outcomes[0].refused);
-        assert_int_equal(f.report.outcomes[0].n_weight_scales % (COUNT * COLUMNS), 0);
+        assert_int_equal(f.report.outcomes[0].n_weight_scales % (COUNT * columns), 0);
     }
     mini_ok(tare_tensor_new(&fed[0], TARE_DT_FLOAT, &shape));
     for (int64_t i = 0; i < fed[0].elements; i++)
@@ -279,7 +322,7 @@ static void check(maker make, const struct tare_quant_plan *plan, double toleran
     assert_true(tare_shape_equal(&expected.shape, &got.shape));
     for (int64_t i = 0; i < expected.elements; i++) {
         const double e = (double)TARE_CONST_DATA(float, &expected)[i], g = (double)TARE_CONST_DATA(float, &got)[i];
-        if (!(fabs(g - e) <= tolerance * (double)TARE_CONST_DATA(float, &largest)[i]))
+        if (!(fabs(g - e) <= tolerance * fabs((double)TARE_CONST_DATA(float, &largest)[i])))
             fail_msg("%s of %d bits, element %d: %g instead of %g (%g)", plan->setting.method->name, plan->setting.bits,
                      (int)i, g, e, (double)TARE_CONST_DATA(float, &largest)[i]);
     }
@@ -346,6 +389,28 @@ static void entries_that_are_scaled__are_layers_of_any_batch(void **state) {
         check_methods(by_column, 1);
         check_methods(with_base, 1);
         check_methods(with_base_of_all, 1);
+    }
+    open_batch = false;
+}
+
+static void ops_that_keep_or_negate_entries__are_followed(void **state) {
+    (void)state;
+    open_batch = true;
+    check_methods(by_preserved, 1);
+    open_batch = false;
+}
+
+static void parts_of_entries__are_weights_of_their_own(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        open_batch = i > 0;
+        columns = 6;
+        check_methods(by_columns, 1);
+        check_methods(by_part_of_slice, 1);
+        columns = 4;
+        check_methods(by_half, 1);
+        check_methods(by_sizes, 1);
+        columns = COLUMNS;
     }
     open_batch = false;
 }
@@ -502,6 +567,8 @@ int main(void) {
         cmocka_unit_test(slice_by_computed_begin__is_a_layer),
         cmocka_unit_test(vector_of_one_index__is_removed_with_its_axis),
         cmocka_unit_test(entries_that_are_scaled__are_layers_of_any_batch),
+        cmocka_unit_test(ops_that_keep_or_negate_entries__are_followed),
+        cmocka_unit_test(parts_of_entries__are_weights_of_their_own),
         cmocka_unit_test(negative_index__counts_from_the_end),
         cmocka_unit_test(layers_of_a_loop__have_scales_per_iteration),
         cmocka_unit_test(iterations__have_ranges_of_their_own),
