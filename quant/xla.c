@@ -292,6 +292,8 @@ struct tare_edge tare_emit_pad(struct tare_emit *emit, struct tare_edge x, struc
 struct tare_edge tare_emit_channels(struct tare_emit *emit, const char *name, const struct tare_quant_layer *layer,
                                     const double *values, int64_t count) {
     const struct tare_shape shape = tare_quant_channels_shape(layer);
+    if (count == 1 && layer->selection && layer->selection->n_factors)
+        return tare_emit_factored_float(emit, name, layer, values[0]);
     if (count == 1) return tare_emit_floats(emit, name, NULL, values);
     if (layer->entries && count == layer->entries->count)
         return tare_emit_entry_floats(emit, name, layer->entries, values);
@@ -448,10 +450,9 @@ static struct tare_edge emit_block_scales(struct tare_emit *emit, const struct t
                             chosen = { .rank = 3, .dims = { -1, 1, columns } };
     if (!layer->selection) return tare_emit_floats(emit, "weight/scales", &whole, q->scales);
     const struct tare_shape stack = { .rank = 3, .dims = { layer->selection->count, batches, columns } };
-    return tare_emit_reshape(emit, "weight/scales/rows",
-                             tare_emit_chosen(emit, "weight/scales/chosen", layer->selection,
-                                              tare_emit_floats(emit, "weight/scales", &stack, q->scales)),
-                             &chosen);
+    const struct tare_edge scales = tare_emit_chosen(emit, "weight/scales/chosen", layer->selection,
+                                                     tare_emit_floats(emit, "weight/scales", &stack, q->scales));
+    return tare_emit_reshape(emit, "weight/scales/rows", tare_emit_factors(emit, layer->selection, scales, 2), &chosen);
 }
 
 /* Rows padded to whole blocks: [batches * blocks, block, columns] times [batches * blocks, 1, columns]. The number of

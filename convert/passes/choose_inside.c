@@ -240,7 +240,7 @@ static tare_status is_weight(bool *out, struct search *search, struct tare_edge 
     if (!read_formula(&formula, edge, 0) || !formula.chooses || !formula.n_numbers) return TARE_OK;
     if (!search->shapes) TARE_TRY(tare_model_shapes_new(&search->shapes, search->model));
     TARE_TRY(tare_quant_find_selection(&selection, &search->arena, edge, search->shapes));
-    if (!selection || selection->index_rank || selection->operand.rank < 2) return TARE_OK;
+    if (!selection || selection->index_rank || selection->n_factors || selection->operand.rank < 2) return TARE_OK;
     TARE_TRY(tare_shape_elements(&elements, &selection->operand));
     *out = elements >= LEAST_ELEMENTS;
     return TARE_OK;

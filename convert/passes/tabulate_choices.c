@@ -198,7 +198,7 @@ static tare_status is_followed(bool *out, struct search *search, struct tare_edg
     struct tare_quant_selection *selection;
     if (!search->shapes) TARE_TRY(tare_model_shapes_new(&search->shapes, search->model));
     TARE_TRY(tare_quant_find_selection(&selection, &search->arena, edge, search->shapes));
-    *out = selection != NULL;
+    *out = selection && !selection->n_factors;
     return TARE_OK;
 }
 

@@ -62,7 +62,7 @@ bool tare_quant_find_counter(struct tare_observed_counter *counter, const struct
     enum { MOST_ENTRIES = 512 };
     int64_t factor = 1;
     *counter = (struct tare_observed_counter){ .count = s->count };
-    if (s->index_rank != 0 || s->count < 2 || s->count > MOST_ENTRIES) return false;
+    if (s->index_rank != 0 || s->n_factors || s->count < 2 || s->count > MOST_ENTRIES) return false;
     for (int i = s->n_indices; i-- > 0;) {
         const struct tare_quant_index *index = &s->indices[i];
         if (!add_number(counter, index->edge, index->element, factor, 0)) return false;

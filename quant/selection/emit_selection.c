@@ -124,6 +124,18 @@ struct tare_shape tare_quant_channels_shape(const struct tare_quant_layer *layer
     return shape;
 }
 
+struct tare_edge tare_emit_spread(struct tare_emit *emit, const char *name, const struct tare_quant_selection *s,
+                                  struct tare_edge channels) {
+    for (int i = 0; i < s->n_spread && emit->status == TARE_OK; i++) {
+        const struct tare_edge inputs[] = { channels, tare_emit_i32(emit, "stack/spread_at", s->spread_at) };
+        const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, tare_edge_dtype(channels) },
+                                                { "Tdim", TARE_EMIT_TYPE, TARE_DT_INT32 },
+                                                { 0 } };
+        channels = tare_emit_node(emit, "ExpandDims", name, inputs, 2, attrs);
+    }
+    return channels;
+}
+
 struct tare_edge tare_emit_chosen_channels(struct tare_emit *emit, const char *name,
                                            const struct tare_quant_layer *layer, struct tare_edge channels) {
     struct tare_quant_selection *s = tare_quant_chooser(layer);
@@ -135,12 +147,7 @@ struct tare_edge tare_emit_chosen_channels(struct tare_emit *emit, const char *n
         return channels;
     }
     channels = tare_emit_chosen(emit, chosen, s, channels);
-    for (int i = 0; i < s->n_spread && emit->status == TARE_OK; i++) {
-        const struct tare_edge inputs[] = { channels, tare_emit_i32(emit, "stack/spread_at", s->spread_at) };
-        const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, tare_edge_dtype(channels) },
-                                                { "Tdim", TARE_EMIT_TYPE, TARE_DT_INT32 },
-                                                { 0 } };
-        channels = tare_emit_node(emit, "ExpandDims", chosen, inputs, 2, attrs);
-    }
-    return channels;
+    if (emit->status == TARE_OK && tare_edge_dtype(channels) == TARE_DT_FLOAT)
+        channels = tare_emit_factors(emit, s, channels, layer->product.channel_shape.rank);
+    return tare_emit_spread(emit, chosen, s, channels);
 }

@@ -21,5 +21,14 @@ struct tare_shape tare_quant_channels_shape(const struct tare_quant_layer *layer
 /* One value per channel, shaped to broadcast with the raw result: `channels` itself, or what is chosen from it. */
 struct tare_edge tare_emit_chosen_channels(struct tare_emit *emit, const char *name,
                                            const struct tare_quant_layer *layer, struct tare_edge channels);
+/* Chosen channels with the axes of one element that the product's result has between those of the index. */
+struct tare_edge tare_emit_spread(struct tare_emit *emit, const char *name,
+                                  const struct tare_quant_selection *selection, struct tare_edge channels);
+/* Floats of the chosen entries, [axes of the index, `rank` axes], or a scalar, times the factors of the entries. */
+struct tare_edge tare_emit_factors(struct tare_emit *emit, const struct tare_quant_selection *selection,
+                                   struct tare_edge floats, int rank);
+/* One float for all channels, of which the factors make one for each chosen entry. */
+struct tare_edge tare_emit_factored_float(struct tare_emit *emit, const char *name,
+                                          const struct tare_quant_layer *layer, double value);
 
 #endif

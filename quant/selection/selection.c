@@ -125,6 +125,7 @@ static bool step_negate(struct tare_trace *t, const struct tare_node *node) {
 
 /* Conversions are listed, because scales may follow. */
 static bool step_cast(struct tare_trace *t, const struct tare_node *node) {
+    if (t->selection->n_factors && tare_quant_has_codes(node)) return false;
     t->selection->is_scaled |= tare_quant_has_codes(node);
     return (tare_quant_has_codes(node) || tare_quant_keeps_numbers(node)) && tare_trace_add_scaling(t, node, 0);
 }
@@ -146,11 +147,16 @@ static bool step_broadcast(struct tare_trace *t, const struct tare_node *node) {
 static const struct step *step_of(const struct tare_node *node);
 static bool chooses(const struct tare_node *node);
 
+/* The input of a step of one operand that comes from the stack. */
+static size_t only_operand(const struct tare_node *node) {
+    return tare_node_is(node, "SelectV2") ? tare_trace_selected(node) : tare_node_is(node, "Split");
+}
+
 /* Whether an op that chooses is among those that an edge is followed back to. */
 static bool is_chosen(struct tare_edge edge, int depth) {
     const struct tare_node *node = edge.node;
     if (depth == 0 || tare_edge_constant(edge) || !step_of(node)) return false;
-    return chooses(node) || is_chosen(node->inputs[tare_node_is(node, "Split")], depth - 1) ||
+    return chooses(node) || is_chosen(node->inputs[only_operand(node)], depth - 1) ||
            (tare_quant_scales(node) && is_chosen(node->inputs[1], depth - 1));
 }
 
@@ -167,7 +173,7 @@ static double size_of(const struct tare_shape *shape) {
 static size_t operand_of(const struct tare_model_shapes *shapes, const struct tare_node *node) {
     enum { DEEPEST_OPERAND = 5 };
     double sizes[2];
-    if (!tare_quant_scales(node)) return tare_node_is(node, "Split");
+    if (!tare_quant_scales(node)) return only_operand(node);
     for (size_t i = 0; i < 2; i++) {
         const struct tare_shape shape = tare_model_shape(shapes, node->inputs[i]);
         sizes[i] = size_of(&shape);
@@ -186,11 +192,9 @@ static void set_operand(struct tare_trace *t) {
 }
 
 /* A scale, from another stack by the same index or the same for all entries. */
-static bool step_scale(struct tare_trace *t, const struct tare_node *node) {
+static bool scale_by_stack(struct tare_trace *t, const struct tare_node *node, size_t operand) {
     enum { MOST_NESTED = 2 };
-    const size_t operand = operand_of(t->shapes, node);
     struct tare_trace other = { .arena = t->arena, .shapes = t->shapes, .depth = t->depth + 1 };
-    t->selection->is_scaled = true;
     if (other.depth > MOST_NESTED) return false;
     if (!follow(&other, node->inputs[1 - operand])) {
         t->status = other.status;
@@ -198,7 +202,17 @@ static bool step_scale(struct tare_trace *t, const struct tare_node *node) {
     }
     set_operand(&other);
     set_operand(t);
-    return tare_trace_add_scaling(t, node, operand) && tare_quant_set_scale(t->selection, other.selection);
+    return !other.selection->n_factors && tare_trace_add_scaling(t, node, operand) &&
+           tare_quant_set_scale(t->selection, other.selection);
+}
+
+static bool step_scale(struct tare_trace *t, const struct tare_node *node) {
+    const size_t operand = operand_of(t->shapes, node), scalings = t->selection->n_scalings;
+    const bool sums = tare_node_is(node, "Sub") || tare_node_is(node, "AddV2");
+    if (t->selection->n_factors && (sums || operand != 0) && !tare_node_is(node, "Mul")) return false;
+    if (scale_by_stack(t, node, operand)) return t->selection->is_scaled = true;
+    t->selection->n_scalings = scalings;
+    return t->status == TARE_OK && tare_trace_multiply(t, node, operand);
 }
 
 static const struct step {
@@ -215,6 +229,7 @@ static const struct step {
     { "Neg", 1, false, step_negate },
     { "Split", 2, false, tare_trace_split },
     { "SplitV", 3, false, tare_trace_split_sizes },
+    { "SelectV2", 3, false, tare_trace_select },
     { "Cast", 1, false, step_cast },
     { "Reshape", 2, false, step_reshape },
     { "Squeeze", 1, false, step_squeeze },
@@ -290,8 +305,7 @@ tare_status tare_quant_find_selection(struct tare_quant_selection **out, struct 
 
 /* Whether a step follows this input. */
 static bool follows(const struct tare_use *use) {
-    const size_t operand = tare_node_is(use->user, "Split");
-    return step_of(use->user) && (use->input == operand || tare_quant_scales(use->user));
+    return step_of(use->user) && (use->input == only_operand(use->user) || tare_quant_scales(use->user));
 }
 
 static bool output_selects(const struct tare_node *node, int output,

@@ -26,6 +26,18 @@ struct tare_quant_index {
 
 struct tare_quant_scaling;
 
+enum { TARE_MOST_FACTORS = 4 };
+
+/* What the model multiplies each chosen entry by, or whether it chooses it at all: one number for each index. The
+ * layer's result is that of the entry times it. */
+struct tare_quant_factor {
+    const struct tare_node *node;  /* Mul, RealDiv, Div; SelectV2, whose condition is the number */
+    size_t input;                  /* of the node: the number */
+    bool selects, inverted;        /* true, or false, chooses the entry, and otherwise `fill` is chosen */
+    float fill;                    /* 0 or NaN: the entry times it */
+    int rank, from[TARE_MAX_RANK]; /* the number's axes: of the index (TARE_FROM_INDEX and below), or of one element */
+};
+
 struct tare_quant_selection {
     struct tare_edge stack;          /* a constant, or the read of a variable */
     const struct tare_node *chooser; /* the first op that chooses from it */
@@ -35,6 +47,8 @@ struct tare_quant_selection {
     struct tare_quant_index indices[TARE_MAX_RANK];
     int n_indices;
     int64_t count; /* entries: the product of their sizes */
+    struct tare_quant_factor factors[TARE_MOST_FACTORS];
+    int n_factors;
 
     /* The layer's operand: `from` is an axis of the stack, or one of the enum below. */
     struct tare_shape operand;
@@ -55,7 +69,8 @@ enum { TARE_FROM_NOTHING = -1 /* one element */, TARE_FROM_INDEX = -2 /* and bel
 tare_status tare_quant_find_selection(struct tare_quant_selection **out, struct tare_arena *arena,
                                       struct tare_edge edge, const struct tare_model_shapes *shapes) TARE_WARN_UNUSED;
 /* The number of the chosen entry, from 0 to s->count - 1, as a sum of arguments of the function: the iterations of a
- * loop, in any order, of one around it, and parts of an iteration. False: the index is something else. */
+ * loop, in any order, of one around it, and parts of an iteration. False: the index is something else, or entries have
+ * factors. */
 bool tare_quant_find_counter(struct tare_observed_counter *counter, const struct tare_quant_selection *selection);
 /* Whether both choose the same entry in every iteration, of as many. False: also if one is NULL or has no counter. */
 bool tare_quant_same_counter(const struct tare_quant_selection *a, const struct tare_quant_selection *b);

@@ -36,5 +36,10 @@ bool tare_trace_xla_slice(struct tare_trace *t, const struct tare_node *node);
 bool tare_trace_strided_slice(struct tare_trace *t, const struct tare_node *node);
 bool tare_trace_split(struct tare_trace *t, const struct tare_node *node);
 bool tare_trace_split_sizes(struct tare_trace *t, const struct tare_node *node);
+/* Steps that add a factor: a product with one number for each index; SelectV2 of the entry or zeros, or NaN. */
+bool tare_trace_multiply(struct tare_trace *t, const struct tare_node *node, size_t operand);
+bool tare_trace_select(struct tare_trace *t, const struct tare_node *node);
+/* The input of SelectV2 that is no fill. */
+size_t tare_trace_selected(const struct tare_node *node);
 
 #endif
