@@ -90,6 +90,7 @@ static const char *check_operands(const struct tare_quant_work *work, const stru
                    "enable_two_input_tensors: true)";
         return NULL;
     }
+    if (layer->kind == TARE_KIND_GATHER && layer->no_weight && !by_rule) return layer->no_weight;
     reason = check_size(work, layer);
     return reason ? reason : check_selection(work, layer);
 }

@@ -259,6 +259,7 @@ tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct ta
                 TARE_TRY(add_layer(list, arena, order[i], shapes, bindings, kind));
     if (list->count == first) return TARE_OK; /* there may be no array */
     drop_stacks(list, first);
+    TARE_TRY(tare_quant_find_unfollowed(list, first, arena, graph, shapes, bindings));
     return tare_quant_find_loop(arena, list->layers + first, list->count - first);
 }
 

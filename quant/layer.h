@@ -28,7 +28,8 @@ struct tare_quant_layer {
     struct tare_node *read;                 /* of the variable; ops that keep the values may follow it */
     struct tare_tensor *held;               /* its value before anything was rewritten: what `weight` points to */
     bool is_stack;                          /* a table whose entries are weights of other layers: no layer */
-    const char *no_weight;                  /* why an operand that constants determine is no weight; NULL: none is */
+    const char *no_weight;                  /* why an operand that constants determine is no weight, or why a table is
+                                               none; NULL: none is */
     uint64_t weight_hash;                   /* of its values; 0: not computed */
     double weight_squares;                  /* sum of their squares; 0: not computed */
     const struct tare_tensor *bias_value;   /* one element a column */
@@ -130,6 +131,11 @@ tare_status tare_quant_each_weight(struct tare_quant_work *work,
 /* Sets `loop` of layers of one graph. */
 tare_status tare_quant_find_loop(struct tare_arena *arena, struct tare_quant_layer *layers,
                                  size_t count) TARE_WARN_UNUSED;
+/* Sets `no_weight` of the graph's products whose weight comes from a stack by ops that are not followed, and of the
+ * tables that are such stacks; the graph's layers are those from `first` on. */
+tare_status tare_quant_find_unfollowed(struct tare_quant_layer_list *list, size_t first, struct tare_arena *arena,
+                                       const struct tare_graph *graph, const struct tare_model_shapes *shapes,
+                                       const struct tare_bindings *bindings) TARE_WARN_UNUSED;
 /* The shape that the product takes its weight in: product.arranged; of a stack, that of an entry. */
 const struct tare_shape *tare_quant_operand(const struct tare_quant_layer *layer);
 /* Frees what the layers own. */

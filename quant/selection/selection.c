@@ -83,18 +83,30 @@ static bool keep_axes(struct tare_trace *t, const struct tare_node *node) {
     return true;
 }
 
+/* Whether the first axis of both is the index of unknown size; it has the size `size` while others are compared. */
+static bool opens(struct tare_trace *t, struct tare_shape *to, int64_t size) {
+    if (t->shape.rank < 1 || to->rank < 1 || t->from[0] > TARE_FROM_INDEX || t->shape.dims[0] >= 0 || to->dims[0] >= 0)
+        return false;
+    t->shape.dims[0] = to->dims[0] = size;
+    return true;
+}
+
 static bool step_reshape(struct tare_trace *t, const struct tare_node *node) {
+    enum { PRIME = 2147483647 }; /* no other size divides it */
     const struct tare_tensor *sizes = tare_trace_constant(node, 1, TARE_MAX_RANK);
-    struct tare_shape to = { .rank = sizes ? (int)sizes->elements : 0 };
-    if (!sizes || keep_axes(t, node)) return sizes;
-    for (int i = 0; i < to.rank; i++)
+    struct tare_shape to = tare_model_shape(t->shapes, (struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 });
+    if (sizes && keep_axes(t, node)) return true;
+    if (sizes) to.rank = (int)sizes->elements;
+    for (int i = 0; i < to.rank && sizes; i++)
         to.dims[i] = tare_tensor_get_i64(sizes, i);
+    const bool open = opens(t, &to, PRIME);
     if (!is_known(&to) || !is_known(&t->shape) ||
         !tare_quant_regroup(t->selection, &t->stack, &t->shape, t->from, &to) || !tare_trace_add_scaling(t, node, 0))
         return false;
     t->selection->scalings[t->selection->n_scalings - 1].shape = t->stack;
     t->selection->is_scaled = true;
     t->shape = to;
+    if (open) t->shape.dims[0] = -1;
     return true;
 }
 
@@ -267,6 +279,7 @@ static bool follow(struct tare_trace *t, struct tare_edge edge) {
         edge = edge.node->inputs[operand_of(t->shapes, edge.node)];
     }
     const struct tare_tensor *value = tare_edge_constant(edge);
+    t->obstacle = edge.node;
     if (edge.index != 0 || (!value && !tare_node_is(edge.node, "ReadVariableOp"))) return false;
     t->shape = value ? value->shape : tare_model_shape(t->shapes, edge);
     t->selection = TARE_NEW(t->arena, struct tare_quant_selection);
@@ -280,9 +293,11 @@ static bool follow(struct tare_trace *t, struct tare_edge edge) {
         const struct tare_node *node = path[length].node;
         const struct step *step = step_of(node);
         t->output = path[length].index;
+        t->obstacle = node;
         if (!step->follow(t, node)) return false;
         if (step->chooses && !t->selection->chooser) t->selection->chooser = node;
     }
+    t->obstacle = NULL;
     return true;
 }
 
@@ -301,6 +316,13 @@ tare_status tare_quant_find_selection(struct tare_quant_selection **out, struct 
     if (!s->is_scaled) s->n_scalings = 0;
     *out = s;
     return TARE_OK;
+}
+
+const struct tare_node *tare_quant_obstacle(struct tare_arena *arena, struct tare_edge edge,
+                                            const struct tare_model_shapes *shapes) {
+    struct tare_trace t = { .arena = arena, .shapes = shapes };
+    (void)follow(&t, edge);
+    return t.obstacle;
 }
 
 /* Whether a step follows this input. */

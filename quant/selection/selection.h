@@ -68,6 +68,9 @@ enum { TARE_FROM_NOTHING = -1 /* one element */, TARE_FROM_INDEX = -2 /* and bel
 /* What an edge chooses from a stack, in arena memory; NULL: it is something else. */
 tare_status tare_quant_find_selection(struct tare_quant_selection **out, struct tare_arena *arena,
                                       struct tare_edge edge, const struct tare_model_shapes *shapes) TARE_WARN_UNUSED;
+/* The op that keeps an edge from being followed to its stack; NULL: it is followed. */
+const struct tare_node *tare_quant_obstacle(struct tare_arena *arena, struct tare_edge edge,
+                                            const struct tare_model_shapes *shapes);
 /* The number of the chosen entry, from 0 to s->count - 1, as a sum of arguments of the function: the iterations of a
  * loop, in any order, of one around it, and parts of an iteration. False: the index is something else, or entries have
  * factors. */

@@ -11,8 +11,9 @@ struct tare_trace {
     struct tare_quant_selection *selection;
     struct tare_shape stack, shape; /* of the value; -1: an axis of unknown size */
     int from[TARE_MAX_RANK];
-    int depth;  /* scales of scales */
-    int output; /* of the op that is followed */
+    int depth;                        /* scales of scales */
+    const struct tare_node *obstacle; /* the op that cannot be followed */
+    int output;                       /* of the op that is followed */
     tare_status status;
 };
 

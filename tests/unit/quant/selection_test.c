@@ -212,6 +212,16 @@ static struct tare_edge by_part_of_slice(struct tare_graph *g, struct tare_edge 
         mini_node(g, "Reshape", "matrix", 2, part, mini_ints(g, "shape", 2, (const int32_t[]){ ROWS, 6 })));
 }
 
+/* Matrices that the stack has as vectors. */
+static struct tare_edge by_flat(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_shape shape = tare_shape_make(2, COUNT, ROWS * COLUMNS);
+    const struct tare_edge w =
+        mini_node(g, "GatherV2", "chosen", 3, constant(g, "stack", &shape), ids, mini_int(g, "axis", 0));
+    return times_rows(
+        g, x,
+        mini_node(g, "Reshape", "matrices", 2, w, mini_ints(g, "shape", 3, (const int32_t[]){ -1, ROWS, COLUMNS })));
+}
+
 /* A number for each row, [rows, 1, 1]. */
 static struct tare_edge for_entries(struct tare_graph *g, struct tare_edge number) {
     const struct tare_edge rows = mini_node(g, "ExpandDims", "number_of_row", 2, number, mini_int(g, "after", -1));
@@ -468,6 +478,13 @@ static void parts_of_entries__are_weights_of_their_own(void **state) {
     open_batch = false;
 }
 
+static void stacks_of_flat_matrices__are_split_into_rows(void **state) {
+    (void)state;
+    open_batch = true;
+    check_methods(by_flat, 1);
+    open_batch = false;
+}
+
 static void numbers_for_entries__multiply_the_result(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -647,6 +664,46 @@ static void entries_with_other_uses__are_also_a_table(void **state) {
     close_fixture(&f);
 }
 
+static struct tare_edge not_followed(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    return times_rows(g, x, mini_node(g, "Softplus", "positive", 1, chosen_rows(g, ids)));
+}
+
+static struct tare_edge flat_not_followed(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_shape shape = tare_shape_make(2, COUNT, ROWS * COLUMNS);
+    const struct tare_edge flat =
+        mini_node(g, "GatherV2", "chosen", 3, constant(g, "stack", &shape), ids, mini_int(g, "axis", 0));
+    const struct tare_edge w =
+        mini_node(g, "Reshape", "matrices", 2, flat, mini_ints(g, "shape", 3, (const int32_t[]){ -1, ROWS, COLUMNS }));
+    return mini_node(g, "BatchMatMulV2", "squares", 2, mini_node(g, "ExpandDims", "row", 2, x, mini_int(g, "one", 1)),
+                     mini_node(g, "Softplus", "positive", 1, w));
+}
+
+static struct tare_edge of_two(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_edge a = chosen_rows(g, ids), b = chosen_rows(g, ids);
+    return times_rows(g, x, mini_node(g, "ConcatV2", "both", 3, a, b, mini_int(g, "columns", 2)));
+}
+
+static void ops_that_are_not_followed__leave_stack_and_product_float(void **state) {
+    static const maker makers[] = { not_followed, flat_not_followed, of_two };
+    const struct tare_quant_plan plan = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    struct fixture f;
+    (void)state;
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
+        open_fixture(&f, makers[i]);
+        mini_ok(tare_quantize(&f.report, &f.arena, f.model, &ranges, &plan));
+        assert_int_equal(f.report.quantized, 0);
+        for (size_t k = 0; k < f.report.count; k++) {
+            const struct tare_quant_outcome *o = &f.report.outcomes[k];
+            if (strcmp(o->op, "GatherV2") == 0)
+                assert_non_null(strstr(o->refused, "its entries are weights of"));
+            else
+                assert_non_null(strstr(o->refused, i == 2 ? "and ConcatV2 'both' between them cannot be followed"
+                                                          : "and Softplus 'positive' between them cannot be followed"));
+        }
+        close_fixture(&f);
+    }
+}
+
 static void other_op_sets__leave_it_float(void **state) {
     const struct tare_quant_plan plan = { .setting.method = &tare_method_dynamic,
                                           .op_set = TARE_OP_SET_TF,
@@ -670,6 +727,7 @@ int main(void) {
         cmocka_unit_test(entries_that_are_scaled__are_layers_of_any_batch),
         cmocka_unit_test(ops_that_keep_or_negate_entries__are_followed),
         cmocka_unit_test(parts_of_entries__are_weights_of_their_own),
+        cmocka_unit_test(stacks_of_flat_matrices__are_split_into_rows),
         cmocka_unit_test(numbers_for_entries__multiply_the_result),
         cmocka_unit_test(numbers_for_entries__multiply_a_scale_of_all),
         cmocka_unit_test(fill_of_an_index_out_of_range__is_kept),
@@ -680,6 +738,7 @@ int main(void) {
         cmocka_unit_test(choices_outside_of_loops__have_one_range),
         cmocka_unit_test(entries_that_are_vectors__stay_a_table),
         cmocka_unit_test(entries_with_other_uses__are_also_a_table),
+        cmocka_unit_test(ops_that_are_not_followed__leave_stack_and_product_float),
         cmocka_unit_test(other_op_sets__leave_it_float),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
