@@ -4,6 +4,7 @@
  * are the converter's. */
 #include "quant/float_layers.h"
 #include "base/arena.h"
+#include "quant/layers/uneven_rows.h"
 #include "quant/selection/emit_selection.h"
 
 #include <string.h>
@@ -95,6 +96,37 @@ static const char *check_operands(const struct tare_quant_work *work, const stru
     return reason ? reason : check_selection(work, layer);
 }
 
+/* Rows of one scale that divide the matrices of a weight evenly; 0: there are none. */
+static int64_t block_for(int64_t rows) {
+    static const int64_t blocks[] = { 256, 128, 64, 32 };
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (rows && rows % blocks[i] == 0) return blocks[i];
+    return 0;
+}
+
+/* A sum over several matrices keeps those with small weights: by scales for blocks of their rows, or in float. float8
+ * numbers have exponents of their own. */
+static tare_status check_matrices(const char **reason, const struct tare_quant_work *work,
+                                  struct tare_quant_layer *layer) {
+    const double LEAST = 15; /* dB */
+    struct tare_quant_setting *setting = &layer->setting;
+    struct tare_quant_uneven uneven;
+    if (!layer->weight || setting->format || setting->granularity == TARE_PER_BLOCK) return TARE_OK;
+    TARE_TRY(tare_quant_find_uneven(&uneven, work->arena, layer));
+    if (uneven.sqnr >= LEAST) return TARE_OK;
+    if (setting->method->takes_blocks && work->plan->op_set == TARE_OP_SET_XLA && block_for(uneven.rows)) {
+        setting->granularity = TARE_PER_BLOCK;
+        setting->block = block_for(uneven.rows);
+        return TARE_OK;
+    }
+    *reason =
+        tare_arena_printf(work->arena,
+                          "it sums over %lld matrices with one scale for each output channel, which leaves the "
+                          "worst one a weight SQNR of %.1f dB (expected %.0f or more; a recipe rule quantizes it)",
+                          (long long)uneven.count, uneven.sqnr, LEAST);
+    return *reason ? TARE_OK : TARE_NO_MEMORY;
+}
+
 /* The entries of a table are read in whole blocks; other tables have a scale per entry. */
 static void fit_table(struct tare_quant_layer *layer) {
     struct tare_quant_setting *setting = &layer->setting;
@@ -119,6 +151,7 @@ tare_status tare_quant_float_reason(const char **reason, const struct tare_quant
     TARE_TRY(check_kind(reason, work, layer, by_rule));
     if (!*reason) *reason = check_operands(work, layer, by_rule);
     if (!*reason) *reason = check_layout(work, layer);
+    if (!*reason && !by_rule) TARE_TRY(check_matrices(reason, work, layer));
     fit_table(layer);
     return *reason || !method->plan ? TARE_OK : method->plan(reason, work, layer);
 }
