@@ -65,8 +65,9 @@ static bool bit(const struct tare_node *node, const char *mask, int i) {
 }
 
 /* The elements of a range of StridedSlice that constants determine; the end of an axis of unknown size is -1. */
-static bool read_range(int64_t *begin, int64_t *end, const struct tare_trace *t, const struct tare_node *node, int i) {
-    const int64_t size = t->shape.dims[i];
+static bool read_range(int64_t *begin, int64_t *end, const struct tare_trace *t, const struct tare_node *node, int i,
+                       int axis) {
+    const int64_t size = t->shape.dims[axis];
     *begin = 0;
     *end = size;
     if (!bit(node, "begin_mask", i) && !number_at(begin, node->inputs[1], i)) return false;
@@ -78,39 +79,69 @@ static bool read_range(int64_t *begin, int64_t *end, const struct tare_trace *t,
 }
 
 /* Whether a range of StridedSlice is the whole axis, or an index the only element of one. */
-static bool is_whole(const struct tare_trace *t, const struct tare_node *node, int i) {
+static bool is_whole(const struct tare_trace *t, const struct tare_node *node, int i, int axis) {
     int64_t begin = 0, end;
     if (bit(node, "shrink_axis_mask", i))
-        return number_at(&begin, node->inputs[1], i) && begin == 0 && t->shape.dims[i] == 1;
-    return read_range(&begin, &end, t, node, i) && begin == 0 && end == t->shape.dims[i];
+        return number_at(&begin, node->inputs[1], i) && begin == 0 && t->shape.dims[axis] == 1;
+    return read_range(&begin, &end, t, node, i, axis) && begin == 0 && end == t->shape.dims[axis];
+}
+
+/* An element of a vector as an edge of its own, where an op packs the vector from such. */
+static struct tare_edge element_of(struct tare_edge vector, int element) {
+    const bool packed = tare_node_is(vector.node, "Pack") && element < (int)vector.node->n_inputs;
+    return packed ? vector.node->inputs[element] : vector;
+}
+
+/* Whether a number is another one plus 1. */
+static bool is_next(struct tare_edge number, struct tare_edge before) {
+    const struct tare_node *sum = number.node;
+    if (!tare_node_is(sum, "AddV2") && !tare_node_is(sum, "Add")) return false;
+    for (size_t i = 0; i < 2; i++) {
+        const struct tare_tensor *one = tare_edge_constant(sum->inputs[i]);
+        if (one && one->elements == 1 && tare_tensor_get_i64(one, 0) == 1)
+            return tare_quant_same_number(sum->inputs[1 - i], before);
+    }
+    return false;
 }
 
 /* A range of one element: its end is its begin plus 1. */
 static bool is_one(const struct tare_trace *t, const struct tare_node *node, int i) {
     const struct tare_shape out =
         tare_model_shape(t->shapes, (struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 });
-    return i < out.rank && out.dims[i] == 1 && !bit(node, "begin_mask", i) && !bit(node, "end_mask", i);
+    if (bit(node, "begin_mask", i) || bit(node, "end_mask", i)) return false;
+    if (i < out.rank && out.dims[i] == 1) return true;
+    return is_next(element_of(node->inputs[2], i), element_of(node->inputs[1], i));
 }
 
-/* Axis i of StridedSlice: whole, a part of it, or one element. */
-static bool slice_axis(struct tare_trace *t, const struct tare_node *node, int i) {
+/* Range i of StridedSlice, of an axis: whole, a part of it, or one element. */
+static bool slice_axis(struct tare_trace *t, const struct tare_node *node, int i, int axis) {
     const bool shrinks = bit(node, "shrink_axis_mask", i);
     int64_t begin, end;
-    if (is_whole(t, node, i)) return true;
-    if (!shrinks && read_range(&begin, &end, t, node, i)) return cut(t, node, i, begin, end - begin);
+    if (is_whole(t, node, i, axis)) return true;
+    if (!shrinks && read_range(&begin, &end, t, node, i, axis)) return cut(t, node, axis, begin, end - begin);
     if (!shrinks && (tare_node_int(node, "shrink_axis_mask", 0) || !is_one(t, node, i))) return false;
-    return tare_trace_choose(t, i, node->inputs[1], i, TARE_INDEX_FROM_BACK);
+    return tare_trace_choose(t, axis, node->inputs[1], i, TARE_INDEX_FROM_BACK);
+}
+
+/* The axis of range i: behind an ellipsis, the ranges are those of the last axes. */
+static int axis_of(const struct tare_node *node, int i, int count, int rank) {
+    const int64_t ellipsis = tare_node_int(node, "ellipsis_mask", 0);
+    return ellipsis && 1LL << i > ellipsis ? rank - count + i : i;
 }
 
 bool tare_trace_strided_slice(struct tare_trace *t, const struct tare_node *node) {
     const struct tare_tensor *strides = tare_trace_constant(node, 3, TARE_MAX_RANK);
-    if (!strides || strides->elements > t->shape.rank) return false;
-    if (tare_node_int(node, "ellipsis_mask", 0) || tare_node_int(node, "new_axis_mask", 0)) return false;
-    const int count = (int)strides->elements;
-    for (int i = 0; i < count; i++)
-        if (tare_tensor_get_i64(strides, i) != 1 || !slice_axis(t, node, i)) return false;
+    const int64_t ellipsis = tare_node_int(node, "ellipsis_mask", 0);
+    const int count = strides ? (int)strides->elements : 0, rank = t->shape.rank;
+    if (!strides || count > rank + (ellipsis != 0) || tare_node_int(node, "new_axis_mask", 0)) return false;
+    for (int i = 0; i < count; i++) {
+        if (ellipsis >> i & 1) continue;
+        if (tare_tensor_get_i64(strides, i) != 1 || !slice_axis(t, node, i, axis_of(node, i, count, rank)))
+            return false;
+    }
     for (int i = count - 1; i >= 0; i--)
-        if (bit(node, "shrink_axis_mask", i)) tare_trace_remove_axis(t, i);
+        if (!(ellipsis >> i & 1) && bit(node, "shrink_axis_mask", i))
+            tare_trace_remove_axis(t, axis_of(node, i, count, rank));
     return true;
 }
 

@@ -222,6 +222,32 @@ static struct tare_edge by_flat(struct tare_graph *g, struct tare_edge x, struct
         mini_node(g, "Reshape", "matrices", 2, w, mini_ints(g, "shape", 3, (const int32_t[]){ -1, ROWS, COLUMNS })));
 }
 
+/* w[..., id, :] of a stack that has its entries along the second axis. */
+static struct tare_edge by_ellipsis(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_shape shape = tare_shape_make(3, ROWS, COUNT, COLUMNS);
+    const struct tare_edge id = first_id(g, ids), zero = mini_int(g, "none", 0), one = mini_int(g, "one", 1);
+    const struct tare_edge next = mini_node(g, "AddV2", "next", 2, id, one);
+    struct tare_node *node = mini_open(
+        g, "StridedSlice", "chosen", 4, constant(g, "stack", &shape), mini_node(g, "Pack", "begin", 3, zero, id, zero),
+        mini_node(g, "Pack", "end", 3, zero, next, zero), mini_ints(g, "stride", 3, (const int32_t[]){ 1, 1, 1 }));
+    mini_ok(tare_node_set_int(node, "ellipsis_mask", 1));
+    mini_ok(tare_node_set_int(node, "begin_mask", 4));
+    mini_ok(tare_node_set_int(node, "end_mask", 4));
+    return mini_node(g, "MatMul", "product", 2, x, attr(node, "shrink_axis_mask", 2));
+}
+
+/* w[id : id + 1] */
+static struct tare_edge by_range(struct tare_graph *g, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_edge id = first_id(g, ids);
+    const struct tare_edge next = mini_node(g, "AddV2", "next", 2, id, mini_int(g, "one", 1));
+    const struct tare_edge range =
+        mini_node(g, "StridedSlice", "chosen", 4, stack(g), mini_node(g, "Pack", "begin", 1, id),
+                  mini_node(g, "Pack", "end", 1, next), mini_ints(g, "stride", 1, (const int32_t[]){ 1 }));
+    return mini_node(
+        g, "MatMul", "product", 2, x,
+        mini_node(g, "Reshape", "matrix", 2, range, mini_ints(g, "shape", 2, (const int32_t[]){ ROWS, COLUMNS })));
+}
+
 /* A number for each row, [rows, 1, 1]. */
 static struct tare_edge for_entries(struct tare_graph *g, struct tare_edge number) {
     const struct tare_edge rows = mini_node(g, "ExpandDims", "number_of_row", 2, number, mini_int(g, "after", -1));
@@ -434,6 +460,8 @@ static void slice_by_computed_begin__is_a_layer(void **state) {
     (void)state;
     check_methods(by_slice, 1);
     check_methods(by_only_entry, 1);
+    check_methods(by_ellipsis, 2);
+    check_methods(by_range, 1);
 }
 
 static void vector_of_one_index__is_removed_with_its_axis(void **state) {
