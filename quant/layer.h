@@ -68,6 +68,7 @@ struct tare_quant_layer {
     struct tare_edge integers;              /* `quantized` in the graph, once it is emitted */
     struct tare_quant_layer *tied; /* the look-up of the table that the product multiplies by, or the other way round
                                       (quant/tied_tables.h); NULL: none */
+    struct tare_edge block_scales; /* of a table, or of the product tied to it, in the graph: [entries, blocks] */
     bool unarranged;               /* `integers` of a product have the axes of the weight, not of product.arranged */
 
     struct tare_edge replaced; /* the real output of the rewritten layer; node NULL: there is none */

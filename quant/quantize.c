@@ -147,15 +147,6 @@ static void share_integers(const struct tare_quant_work *work, struct tare_quant
     layer->unarranged = other->unarranged;
 }
 
-/* A product whose table is looked up as well takes the integers of the table, or emits them in that order. Packed ones
- * are in the order of the layer that stores them. */
-static void share_tied(struct tare_quant_layer *layer) {
-    const bool is_product = layer->kind != TARE_KIND_GATHER;
-    if (!layer->tied || layer->twin || layer->own_integers || layer->changed || layer->integers.node) return;
-    if (!layer->variable) layer->integers = tare_quant_tied_integers(layer);
-    layer->unarranged = is_product && (layer->integers.node || layer->quantized.bits == 8);
-}
-
 /* The integers and what is reported of them: from an earlier quantization of the model, or from the weight's values. */
 static tare_status quantize_weight(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     struct tare_quant_outcome *outcome = layer->outcome;
@@ -170,7 +161,7 @@ static tare_status quantize_weight(struct tare_quant_work *work, struct tare_qua
         tare_tensor_reset(&layer->real); /* one weight's floats at a time */
         TARE_TRY(tare_quant_weight_store_add(work->plan->weights, layer));
     }
-    share_tied(layer);
+    tare_quant_share_tied(layer);
     describe_weight(layer);
     return TARE_OK;
 }
@@ -229,7 +220,7 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     TARE_CHECK(tare_bindings_new(&bindings, model));
     TARE_CHECK(find_all(&work, bindings));
     TARE_CHECK(plan_all(&work));
-    tare_quant_find_tied(&work);
+    TARE_CHECK(tare_quant_find_tied(&work));
     TARE_CHECK(tare_quant_layer_index_new(&work.index, &work));
     TARE_CHECK(tare_quant_check_variables(&work, bindings));
     TARE_CHECK(run_passes(&work));

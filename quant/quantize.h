@@ -59,7 +59,7 @@ struct tare_quant_report {
     size_t n_unused_rules;
     const char **warnings; /* with plan.warns: layers with avoidable loss and the option that helps; a slower model */
     size_t n_warnings;
-    const char **notes; /* accuracy passes that changed nothing, and why */
+    const char **notes; /* what was not done as the plan says, and why */
     size_t n_notes;
 };
 

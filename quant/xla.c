@@ -4,6 +4,7 @@
 #include "quant/selection/entries.h"
 #include "graph/model.h"
 #include "interpreter/ops/support/dims_wire.h"
+#include "quant/table.h"
 #include "quant/variables.h"
 
 #include <stdio.h>
@@ -411,15 +412,27 @@ static struct tare_edge emit_chosen_weight(struct tare_emit *emit, struct tare_q
     return packs || s->reshapes ? tare_emit_entry(emit, "weight/entry", s, w) : w;
 }
 
-/* The integers with the axes of the weight (quant/tied_tables.h). */
-static struct tare_edge emit_unarranged(struct tare_emit *emit, struct tare_quant_layer *layer) {
+static struct tare_edge emit_arranged(struct tare_emit *emit, struct tare_quant_layer *layer) {
+    return layer->quantized.bits != 4
+               ? emit_stored(emit, "weight", layer, &layer->quantized.values)
+               : tare_emit_reshape(emit, "weight", emit_unpacked(emit, layer, emit_packed(emit, layer)),
+                                   &layer->product.arranged);
+}
+
+/* The integers as the look-up of the same table stores them: with the axes of the weight, one matrix an entry
+ * (quant/tied_tables.h). */
+static struct tare_edge emit_unarranged(struct tare_emit *emit, const struct tare_quant_layer *layer) {
+    struct tare_quant_layer table = *layer;
+    struct tare_quant_product *p = &table.product;
     struct tare_edge w = { NULL, 0 };
-    struct tare_tensor own;
     const tare_status status =
-        tare_quant_restore(&own, &layer->product, &layer->quantized.values, &layer->weight->shape);
+        tare_quant_restore(&table.quantized.values, p, &layer->quantized.values, &layer->weight->shape);
+    p->arranged = layer->weight->shape;
+    p->batches = table.quantized.layout.batches = layer->product.columns;
+    p->columns = table.quantized.layout.columns = 1;
     if (status == TARE_OK) {
-        w = emit_stored(emit, "weight", layer, &own);
-        tare_tensor_reset(&own);
+        w = emit_arranged(emit, &table);
+        tare_tensor_reset(&table.quantized.values);
     } else {
         emit->status = status;
     }
@@ -428,12 +441,8 @@ static struct tare_edge emit_unarranged(struct tare_emit *emit, struct tare_quan
 
 struct tare_edge tare_emit_weight(struct tare_emit *emit, struct tare_quant_layer *layer) {
     if (layer->selection) return emit_chosen_weight(emit, layer);
-    if (layer->integers.node) return layer->integers;
-    layer->integers = layer->unarranged ? emit_unarranged(emit, layer)
-                      : layer->quantized.bits != 4
-                          ? emit_stored(emit, "weight", layer, &layer->quantized.values)
-                          : tare_emit_reshape(emit, "weight", emit_unpacked(emit, layer, emit_packed(emit, layer)),
-                                              &layer->product.arranged);
+    if (!layer->integers.node)
+        layer->integers = layer->unarranged ? emit_unarranged(emit, layer) : emit_arranged(emit, layer);
     return layer->integers;
 }
 
@@ -458,6 +467,7 @@ static struct tare_edge emit_block_scales(struct tare_emit *emit, const struct t
 /* Rows padded to whole blocks: [batches * blocks, block, columns] times [batches * blocks, 1, columns]. The number of
  * entries that are chosen from a stack may be known only at run time. */
 struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant_layer *layer) {
+    if (layer->unarranged) return tare_emit_real_table(emit, layer);
     const struct tare_quantized_weight *q = &layer->quantized;
     const struct tare_weight_layout *l = &q->layout;
     const int64_t padded = q->n_blocks * l->block, batches = layer->selection ? -1 : l->batches;
@@ -526,60 +536,6 @@ struct tare_edge tare_emit_weight_sums(struct tare_emit *emit, const char *name,
     for (int64_t c = 0; c < tare_quant_channels(p); c++)
         sums[c] = (int32_t)((int64_t)sums[c] * factor);
     return tare_emit_channel_ints(emit, name, layer, sums);
-}
-
-/* ---- tables ---- */
-
-static struct tare_edge emit_gather(struct tare_emit *emit, const char *name, const struct tare_quant_layer *layer,
-                                    struct tare_edge table) {
-    const struct tare_node *op = layer->op;
-    const struct tare_edge indices = op->inputs[1];
-    const struct tare_edge axis = op->n_inputs > 2 ? op->inputs[2] : tare_emit_i32(emit, "axis", 0);
-    const struct tare_edge inputs[] = { table, indices, axis };
-    if (emit->status != TARE_OK) return table;
-    const struct tare_emit_attr attrs[] = { { "Tparams", TARE_EMIT_TYPE, tare_edge_dtype(table) },
-                                            { "Tindices", TARE_EMIT_TYPE, tare_edge_dtype(indices) },
-                                            { "Taxis", TARE_EMIT_TYPE, tare_edge_dtype(axis) },
-                                            { "batch_dims", TARE_EMIT_INT, 0 },
-                                            { 0 } };
-    return tare_emit_node(emit, "GatherV2", name, inputs, 3, attrs);
-}
-
-/* Entries times the scales of their blocks: [entries, blocks, block] times [entries, blocks, 1]. */
-static struct tare_edge emit_scaled_blocks(struct tare_emit *emit, struct tare_quant_layer *layer, struct tare_edge y) {
-    const struct tare_quantized_weight *q = &layer->quantized;
-    const struct tare_quant_product *p = &layer->product;
-    const struct tare_shape blocks = { .rank = 3, .dims = { -1, q->n_blocks, q->layout.block } },
-                            scales = { .rank = 3, .dims = { -1, q->n_blocks, 1 } };
-    const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_FLOAT },
-                                            { "out_type", TARE_EMIT_TYPE, TARE_DT_INT32 },
-                                            { 0 } };
-    const struct tare_tensor *axis = layer->op->n_inputs > 2 ? tare_edge_constant(layer->op->inputs[2]) : NULL;
-    const int64_t at = axis ? tare_tensor_get_i64(axis, 0) : 0;
-    struct tare_shape stored = p->arranged; /* the axes up to that of the entries, then the blocks */
-    stored.rank = (int)(at < 0 ? at + p->arranged.rank : at) + 1;
-    stored.dims[stored.rank++] = q->n_blocks;
-    const struct tare_edge shape = tare_emit_node(emit, "Shape", "entries/shape", &y, 1, attrs);
-    struct tare_edge scale = tare_emit_floats(emit, "scale", &stored, q->scales);
-    scale = tare_emit_reshape(emit, "scales/blocks", emit_gather(emit, "scales", layer, scale), &scales);
-    y = tare_emit_binary(emit, "Mul", "scaled", tare_emit_reshape(emit, "entries/blocks", y, &blocks), scale);
-    return tare_emit_binary(emit, "Reshape", "scaled/entries", y, shape);
-}
-
-struct tare_edge tare_emit_table_lookup(struct tare_emit *emit, struct tare_quant_layer *layer) {
-    const struct tare_quantized_weight *q = &layer->quantized;
-    struct tare_edge y = emit_gather(emit, "entries", layer, tare_emit_weight(emit, layer));
-    y = tare_emit_cast(emit, "entries/cast", y, TARE_DT_FLOAT);
-    if (q->n_blocks > 1) return emit_scaled_blocks(emit, layer, y);
-    struct tare_edge scale = tare_emit_channels(emit, "scale", layer, q->scales, q->n_scales);
-    if (q->n_scales > 1) scale = emit_gather(emit, "scales", layer, scale);
-    return tare_emit_binary(emit, "Mul", "scaled", y, scale);
-}
-
-tare_status tare_quant_rewrite_table(struct tare_quant_layer *layer) {
-    struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
-    const struct tare_edge y = tare_emit_table_lookup(&emit, layer);
-    return tare_quant_replace(NULL, &emit, layer->output, y);
 }
 
 tare_status tare_quant_replace(struct tare_edge *out, struct tare_emit *emit, struct tare_edge edge,

@@ -36,15 +36,10 @@ struct tare_edge tare_emit_weight(struct tare_emit *emit, struct tare_quant_laye
 struct tare_edge tare_emit_operand(struct tare_emit *emit, struct tare_quant_layer *layer, int dtype);
 /* The same as float32 numbers, each block of rows times its scales. */
 struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant_layer *layer);
-/* GatherV2 of an integer table, as float32: the gathered integers times their scale, which is also gathered if each
- * entry has its own. Every method quantizes tables in this way. */
-struct tare_edge tare_emit_table_lookup(struct tare_emit *emit, struct tare_quant_layer *layer);
 /* Replaces `edge`, the output of the layer's op or of the bias and activation after it, by y, cast to the dtype of
  * `edge`; *out (may be NULL) is the new edge. */
 tare_status tare_quant_replace(struct tare_edge *out, struct tare_emit *emit, struct tare_edge edge,
                                struct tare_edge y);
-/* Puts the lookup in the place of the layer. */
-tare_status tare_quant_rewrite_table(struct tare_quant_layer *layer);
 
 /* The sum of each output channel's integers; NULL: no memory. */
 int32_t *tare_quant_weight_sums(struct tare_arena *arena, const struct tare_quant_layer *layer);

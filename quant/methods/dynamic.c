@@ -12,6 +12,7 @@
  * Bias and activation function are unchanged. */
 #include "quant/dynamic_range.h"
 #include "quant/layer_index.h"
+#include "quant/table.h"
 #include "quant/xla.h"
 
 #include <string.h>

@@ -11,6 +11,7 @@
 #include "quant/dynamic_range.h"
 #include "quant/layer_index.h"
 #include "quant/selection/entries.h"
+#include "quant/table.h"
 #include "quant/xla.h"
 
 #include <string.h>

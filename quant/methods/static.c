@@ -11,6 +11,7 @@
 #include "quant/range_cache.h"
 #include "quant/same_scale.h"
 #include "quant/selection/entries.h"
+#include "quant/table.h"
 #include "base/tensor/number.h"
 
 #include <math.h>

@@ -9,6 +9,7 @@
 #include "graph/model.h"
 #include "quant/dynamic_range.h"
 #include "quant/same_scale.h"
+#include "quant/table.h"
 #include "quant/tf_product.h"
 #include "quant/variables.h"
 

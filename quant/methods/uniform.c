@@ -9,6 +9,7 @@
 #include "quant/layer_index.h"
 #include "interpreter/ops/support/dims_wire.h"
 #include "quant/variables.h"
+#include "quant/table.h"
 #include "quant/xla.h"
 #include "base/tensor/number.h"
 

@@ -4,6 +4,7 @@
  * y = XlaConvV2(x, w_q) * s_w[c], or XlaDotV2; with blocks y = XlaConvV2(x, w_q * s_w). A table is read as integers and
  * then multiplied. Bias and activation function are unchanged. bfloat16 and half activations keep their dtype: int8
  * values are exact in both, sums are float32 and are rounded once, after the scale. */
+#include "quant/table.h"
 #include "quant/xla.h"
 
 static tare_status rewrite(struct tare_quant_work *work, struct tare_quant_layer *layer) {

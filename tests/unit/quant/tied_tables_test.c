@@ -2,12 +2,13 @@
 #include "support/mini_model.h"
 
 #include "base/arena.h"
+#include "base/tensor/number.h"
 #include "quant/quantize.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { ENTRIES = 24, WIDTH = 64, BATCH = 3 };
+enum { ENTRIES = 24, WIDTH = 96, BATCH = 3 };
 
 static float table_value(int64_t i) {
     const float value = (float)((i * 7919 % 2003) - 1001) / 1000.0f;
@@ -22,11 +23,31 @@ struct fixture {
     struct tare_quant_report report;
 };
 
-/* logits of the mean of looked-up entries; the product comes first where `reversed`, and has its own copy of the table.
- */
-static void open_fixture(struct fixture *f, bool reversed) {
+/* What the product multiplies by: its own copy of the table, that copy transposed, or in bfloat16. */
+enum form { COPY, TRANSPOSED, NARROW };
+
+static void copy_table(struct tare_tensor *out, const struct tare_tensor *table, enum form form) {
+    const struct tare_shape shape = form == TRANSPOSED ? tare_shape_make(2, WIDTH, ENTRIES) : table->shape;
+    mini_ok(tare_tensor_new(out, form == NARROW ? TARE_DT_BFLOAT16 : TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < table->elements; i++) {
+        const float value = TARE_CONST_DATA(float, table)[i];
+        if (form == NARROW)
+            TARE_DATA(uint16_t, out)[i] = tare_bfloat16_from_float(value);
+        else
+            TARE_DATA(float, out)[form == TRANSPOSED ? i % WIDTH * ENTRIES + i / WIDTH : i] = value;
+    }
+}
+
+static struct tare_edge cast(struct tare_graph *g, const char *name, struct tare_edge x, int dtype) {
+    struct tare_node *node = mini_open(g, "Cast", name, 1, x);
+    mini_ok(tare_node_set_type(node, "DstT", dtype));
+    return mini_done(node);
+}
+
+/* logits of looked-up entries; the product comes first where `reversed`. */
+static void open_fixture(struct fixture *f, bool reversed, enum form form) {
     const struct tare_shape shape = tare_shape_make(2, ENTRIES, WIDTH), of_ids = tare_shape_make(1, BATCH);
-    struct tare_tensor table;
+    struct tare_tensor table, copy;
     *f = (struct fixture){ .model = mini_model_new() };
     struct tare_graph *g = f->function = tare_model_add_function(f->model, "f");
     const struct tare_edge ids = mini_arg(g, "ids", TARE_DT_INT32), x = mini_arg(g, "x", TARE_DT_FLOAT);
@@ -34,12 +55,17 @@ static void open_fixture(struct fixture *f, bool reversed) {
     for (int64_t i = 0; i < table.elements; i++)
         TARE_DATA(float, &table)[i] = table_value(i);
     const struct tare_edge first = { tare_graph_add_const(g, "table", &table), 0 };
-    const struct tare_edge second = { tare_graph_add_const(g, "copy", &table), 0 };
+    copy_table(&copy, &table, form);
+    const struct tare_edge second = { tare_graph_add_const(g, "copy", &copy), 0 };
     tare_tensor_reset(&table);
+    tare_tensor_reset(&copy);
     const struct tare_edge entries = mini_node(g, "GatherV2", "look_up", 3, first, ids, mini_int(g, "axis", 0));
-    struct tare_node *product = mini_open(g, "MatMul", "project", 2, reversed ? x : entries, second);
-    mini_ok(tare_node_set_bool(product, "transpose_b", true));
-    mini_return(g, "logits", mini_done(product));
+    struct tare_edge left = reversed ? x : entries;
+    if (form == NARROW) left = cast(g, "narrow", left, TARE_DT_BFLOAT16);
+    struct tare_node *product = mini_open(g, "MatMul", "project", 2, left, second);
+    mini_ok(tare_node_set_bool(product, "transpose_b", form != TRANSPOSED));
+    const struct tare_edge logits = mini_done(product);
+    mini_return(g, "logits", form == NARROW ? cast(g, "widen", logits, TARE_DT_FLOAT) : logits);
     mini_return(g, "entries", entries);
     f->ids = mini_placeholder(f->model->main, "ids", TARE_DT_INT32);
     mini_ok(tare_node_set_shape(f->ids.node, "shape", &of_ids));
@@ -110,10 +136,10 @@ static double sqnr(const struct tare_tensor *expected, const struct tare_tensor 
 }
 
 /* Quantizes; returns the bytes that are stored, and asserts the accuracy of both outputs. */
-static size_t quantized(const struct tare_quant_plan *plan, bool reversed, double least_db) {
+static size_t quantized(const struct tare_quant_plan *plan, bool reversed, enum form form, double least_db) {
     struct fixture f, g;
-    open_fixture(&f, reversed);
-    open_fixture(&g, reversed);
+    open_fixture(&f, reversed, form);
+    open_fixture(&g, reversed, form);
     mini_ok(tare_quantize(&g.report, &g.arena, g.model, &ranges, plan));
     assert_int_equal(g.report.quantized, 2);
     for (int i = 0; i < 2; i++) {
@@ -134,30 +160,63 @@ static void tied_table__is_stored_once(void **state) {
                                                                &tare_method_static };
     (void)state;
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        for (int reversed = 0; reversed < 2; reversed++) {
-            const struct tare_quant_plan plan = { .setting.method = methods[i], .min_elements = 1 };
-            assert_int_equal(quantized(&plan, reversed, 30), ENTRIES * WIDTH);
-        }
+        for (int reversed = 0; reversed < 2; reversed++)
+            for (int form = COPY; form <= NARROW; form++) {
+                const struct tare_quant_plan plan = { .setting.method = methods[i], .min_elements = 1 };
+                assert_int_equal(quantized(&plan, reversed, form, 30), ENTRIES * WIDTH);
+            }
 }
 
 static void tied_table_of_4_bits__is_stored_once(void **state) {
     const struct tare_quant_plan plan = { .setting = { .method = &tare_method_weight_only, .bits = 4 },
                                           .min_elements = 1 };
     (void)state;
-    assert_int_equal(quantized(&plan, false, 12), ENTRIES * WIDTH / 2);
+    for (int reversed = 0; reversed < 2; reversed++)
+        for (int form = COPY; form <= NARROW; form++)
+            assert_int_equal(quantized(&plan, reversed, form, 12), ENTRIES * WIDTH / 2);
 }
 
-/* Halves of an entry differ by a factor of 20: a scale for each keeps both. */
+static void tied_table_in_blocks__is_stored_once(void **state) {
+    const struct tare_quant_setting blocks = { .method = &tare_method_weight_only,
+                                               .granularity = TARE_PER_BLOCK,
+                                               .block = 32 };
+    struct tare_quant_plan plan = { .setting = blocks, .min_elements = 1 };
+    (void)state;
+    for (int reversed = 0; reversed < 2; reversed++)
+        for (int form = COPY; form <= NARROW; form++) {
+            plan.setting.bits = 8;
+            assert_int_equal(quantized(&plan, reversed, form, 35), ENTRIES * WIDTH);
+            plan.setting.bits = 4;
+            assert_int_equal(quantized(&plan, reversed, form, 15), ENTRIES * WIDTH / 2);
+        }
+}
+
+static void product_of_a_table_that_blocks_do_not_divide__has_its_scales(void **state) {
+    const struct tare_quant_plan blocks = {
+        .setting = { .method = &tare_method_weight_only, .granularity = TARE_PER_BLOCK, .block = 64 }, .min_elements = 1
+    };
+    struct fixture g;
+    (void)state;
+    assert_int_equal(quantized(&blocks, false, COPY, 30), ENTRIES * WIDTH);
+    open_fixture(&g, false, COPY);
+    mini_ok(tare_quantize(&g.report, &g.arena, g.model, &ranges, &blocks));
+    assert_int_equal(g.report.outcomes[1].n_weight_scales, ENTRIES);
+    assert_int_equal(g.report.n_notes, 1);
+    assert_non_null(strstr(g.report.notes[0], "project (MatMul) has a scale per channel instead of blocks"));
+    close_fixture(&g);
+}
+
+/* Parts of an entry differ by a factor of 20: a scale for each keeps them. */
 static void blocks_of_a_table__have_their_own_scales(void **state) {
     const struct tare_quant_plan blocks = {
         .setting = { .method = &tare_method_weight_only, .granularity = TARE_PER_BLOCK, .block = 32 }, .min_elements = 1
     };
     struct fixture f, g;
     (void)state;
-    open_fixture(&f, false);
-    open_fixture(&g, false);
+    open_fixture(&f, false, COPY);
+    open_fixture(&g, false, COPY);
     mini_ok(tare_quantize(&g.report, &g.arena, g.model, &ranges, &blocks));
-    assert_int_equal(g.report.outcomes[0].n_weight_scales, 2 * ENTRIES);
+    assert_int_equal(g.report.outcomes[0].n_weight_scales, 3 * ENTRIES);
     struct tare_tensor expected = run(&f, f.looked_up), got = run(&g, g.looked_up);
     for (int64_t i = 0; i < expected.elements; i++) {
         const double e = tare_tensor_get_f64(&expected, i), d = fabs(tare_tensor_get_f64(&got, i) - e);
@@ -177,7 +236,7 @@ static void blocks_that_do_not_fit_a_table__are_scales_per_entry(void **state) {
     };
     struct fixture g;
     (void)state;
-    open_fixture(&g, false);
+    open_fixture(&g, false, COPY);
     mini_ok(tare_quantize(&g.report, &g.arena, g.model, &ranges, &blocks));
     assert_int_equal(g.report.outcomes[0].n_weight_scales, ENTRIES);
     assert_int_equal(g.report.outcomes[0].setting.granularity, TARE_PER_CHANNEL);
@@ -188,6 +247,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tied_table__is_stored_once),
         cmocka_unit_test(tied_table_of_4_bits__is_stored_once),
+        cmocka_unit_test(tied_table_in_blocks__is_stored_once),
+        cmocka_unit_test(product_of_a_table_that_blocks_do_not_divide__has_its_scales),
         cmocka_unit_test(blocks_of_a_table__have_their_own_scales),
         cmocka_unit_test(blocks_that_do_not_fit_a_table__are_scales_per_entry),
     };
