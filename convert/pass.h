@@ -31,6 +31,8 @@ extern const struct tare_pass tare_pass_split_callers;
 extern const struct tare_pass tare_pass_localize_constants;
 /* The same for reads of variables that stay variables. */
 extern const struct tare_pass tare_pass_localize_variables;
+/* Inlines functions that hold the table of a look-up in another function. */
+extern const struct tare_pass tare_pass_inline_tables;
 /* Moves choices from stacks of weights (lax.scan) to the products that use them, into called functions and inner loops.
  */
 extern const struct tare_pass tare_pass_localize_choices;

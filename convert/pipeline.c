@@ -7,13 +7,23 @@
 #include <string.h>
 
 const struct tare_pass *const tare_prepare_passes[] = {
-    &tare_pass_keep_effects,       &tare_pass_prune,          &tare_pass_fuse_composites,
-    &tare_pass_split_callers,      &tare_pass_freeze,         &tare_pass_localize_variables,
-    &tare_pass_localize_constants, &tare_pass_fold_constants, &tare_pass_localize_choices,
-    &tare_pass_split_batch_groups,                            /* its Transposes may cancel */
-    &tare_pass_cancel_transposes,                             /* biases then follow their convolutions */
-    &tare_pass_fold_batch_norm,    &tare_pass_fold_constants, /* shapes and scales that folding left */
-    &tare_pass_fold_fake_quant,    &tare_pass_prune,          NULL,
+    &tare_pass_keep_effects,
+    &tare_pass_prune,
+    &tare_pass_fuse_composites,
+    &tare_pass_split_callers,
+    &tare_pass_freeze,
+    &tare_pass_localize_variables,
+    &tare_pass_localize_constants,
+    &tare_pass_inline_tables,
+    &tare_pass_fold_constants,
+    &tare_pass_localize_choices,
+    &tare_pass_split_batch_groups, /* its Transposes may cancel */
+    &tare_pass_cancel_transposes,  /* biases then follow their convolutions */
+    &tare_pass_fold_batch_norm,
+    &tare_pass_fold_constants, /* shapes and scales that folding left */
+    &tare_pass_fold_fake_quant,
+    &tare_pass_prune,
+    NULL,
 };
 
 tare_status tare_pipeline_prepare(struct tare_graph_model *model, struct tare_pass_count *counts) {
