@@ -293,6 +293,9 @@ static tare_status describe_xla_dot(struct tare_quant_product *p, const struct t
 
 /* ---- tables ---- */
 
+enum { SHORTEST_RUN = 4 }; /* with a scale of 4 bytes, three values take 7 of their 12 bytes */
+
+/* Entries along the last axis are columns, those along another one rows of their own for each index before it. */
 static tare_status describe_gather(struct tare_quant_product *p, const struct tare_node *op,
                                    const struct tare_shape *table) {
     const struct tare_tensor *axis = op->n_inputs > 2 ? tare_edge_constant(op->inputs[2]) : NULL;
@@ -304,12 +307,16 @@ static tare_status describe_gather(struct tare_quant_product *p, const struct ta
     p->n_order = table->rank;
     for (int i = 0; i < table->rank; i++)
         p->order[i] = i;
-    p->batches = product_of(table, 0, (int)at + 1);
-    p->rows = product_of(table, (int)at + 1, table->rank - (int)at - 1);
-    p->columns = 1;
+    const bool last = at > 0 && at == table->rank - 1;
+    p->batches = last ? 1 : product_of(table, 0, (int)at + 1);
+    p->rows = last ? product_of(table, 0, (int)at) : product_of(table, (int)at + 1, table->rank - (int)at - 1);
+    p->columns = last ? table->dims[at] : 1;
     p->channel_shape = *table;
-    for (int i = (int)at + 1; i < table->rank; i++)
+    for (int i = last ? 0 : (int)at + 1; i < table->rank - last; i++)
         p->channel_shape.dims[i] = 1;
+    if (!last && p->rows < SHORTEST_RUN)
+        return TARE_FAIL(TARE_UNSUPPORTED, "its entries are runs of %lld values, too short for a scale each",
+                         (long long)p->rows);
     return TARE_OK;
 }
 

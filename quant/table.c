@@ -19,7 +19,7 @@ static struct tare_edge emit_gather(struct tare_emit *emit, const char *name, co
     return tare_emit_node(emit, "GatherV2", name, inputs, 3, attrs);
 }
 
-/* The scales of the blocks of a table's entries: [entries, blocks], behind the axes before that of the entries. */
+/* The scales of the blocks of a table's entries, as a table with the same axis of entries. */
 static struct tare_edge emit_entry_scales(struct tare_emit *emit, struct tare_quant_layer *layer,
                                           const struct tare_shape *shape) {
     const struct tare_quantized_weight *q = &layer->quantized;
@@ -37,20 +37,35 @@ static struct tare_edge emit_entry_scales(struct tare_emit *emit, struct tare_qu
     return layer->block_scales;
 }
 
-/* Entries times the scales of their blocks: [entries, blocks, block] times [entries, blocks, 1]. */
+/* The axes up to that of the entries, then the blocks; the blocks come first where entries are columns. */
+static struct tare_shape scales_shape(const struct tare_quant_layer *layer) {
+    const struct tare_quant_product *p = &layer->product;
+    const struct tare_tensor *axis = layer->op->n_inputs > 2 ? tare_edge_constant(layer->op->inputs[2]) : NULL;
+    const int64_t at = axis ? tare_tensor_get_i64(axis, 0) : 0;
+    struct tare_shape shape = p->columns > 1 ? p->channel_shape : p->arranged;
+    if (p->columns > 1) {
+        shape.dims[0] = layer->quantized.n_blocks;
+        return shape;
+    }
+    shape.rank = (int)(at < 0 ? at + p->arranged.rank : at) + 1;
+    shape.dims[shape.rank++] = layer->quantized.n_blocks;
+    return shape;
+}
+
+/* Entries times the scales of their blocks: [entries, blocks, block] times [entries, blocks, 1], or [blocks, block,
+ * entries] times [blocks, 1, entries]. */
 static struct tare_edge emit_scaled_blocks(struct tare_emit *emit, struct tare_quant_layer *layer, struct tare_edge y) {
     const struct tare_quantized_weight *q = &layer->quantized;
-    const struct tare_quant_product *p = &layer->product;
-    const struct tare_shape blocks = { .rank = 3, .dims = { -1, q->n_blocks, q->layout.block } },
-                            scales = { .rank = 3, .dims = { -1, q->n_blocks, 1 } };
+    const bool columns = layer->product.columns > 1;
+    const struct tare_shape blocks =
+                                tare_shape_make(3, columns ? q->n_blocks : -1, columns ? q->layout.block : q->n_blocks,
+                                                columns ? -1 : q->layout.block),
+                            scales = tare_shape_make(3, columns ? q->n_blocks : -1, columns ? 1 : q->n_blocks,
+                                                     columns ? -1 : 1),
+                            stored = scales_shape(layer);
     const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_FLOAT },
                                             { "out_type", TARE_EMIT_TYPE, TARE_DT_INT32 },
                                             { 0 } };
-    const struct tare_tensor *axis = layer->op->n_inputs > 2 ? tare_edge_constant(layer->op->inputs[2]) : NULL;
-    const int64_t at = axis ? tare_tensor_get_i64(axis, 0) : 0;
-    struct tare_shape stored = p->arranged; /* the axes up to that of the entries, then the blocks */
-    stored.rank = (int)(at < 0 ? at + p->arranged.rank : at) + 1;
-    stored.dims[stored.rank++] = q->n_blocks;
     const struct tare_edge shape = tare_emit_node(emit, "Shape", "entries/shape", &y, 1, attrs);
     struct tare_edge scale = emit_entry_scales(emit, layer, &stored);
     scale = tare_emit_reshape(emit, "scales/blocks", emit_gather(emit, "scales", layer, scale), &scales);
