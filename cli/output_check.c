@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "cli/log.h"
 #include "convert/saved_model.h"
+#include "datasets/data_file.h"
 #include "eval/jobs/job_key.h"
 
 #include <errno.h>
@@ -104,9 +105,9 @@ static tare_status add_files(struct tare_file_list *files, const char *pattern) 
 
 /* The files of a path or a pattern, also after NAME=. */
 static tare_status add_input(struct tare_file_list *files, const char *input) {
-    const char *value = input ? strchr(input, '=') : NULL;
+    const char *value = input ? tare_data_array_file(input) : NULL;
     if (input) TARE_TRY(add_files(files, input));
-    return value ? add_files(files, value + 1) : TARE_OK;
+    return value ? add_files(files, value) : TARE_OK;
 }
 
 tare_status tare_command_check_file_apart(const char *path, const char *const *inputs, size_t count) {

@@ -77,9 +77,9 @@ static tare_status cut_inputs(struct named_files *out, const struct tare_option_
     out->paths = TARE_NEW_ARRAY(&out->memory, const char *, inputs->count + 1);
     if (!out->names || !out->paths) return TARE_NO_MEMORY;
     for (size_t i = 0; i < inputs->count; i++) {
-        const char *text = inputs->items[i], *equals = strchr(text, '=');
-        out->names[i] = tare_arena_strndup(&out->memory, text, (size_t)(equals - text));
-        out->paths[i] = equals + 1;
+        const char *text = inputs->items[i];
+        out->paths[i] = tare_data_array_file(text);
+        out->names[i] = tare_arena_strndup(&out->memory, text, (size_t)(out->paths[i] - text) - 1);
         if (!out->names[i]) return TARE_NO_MEMORY;
     }
     return TARE_OK;

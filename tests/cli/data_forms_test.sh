@@ -42,6 +42,11 @@ expect 1 "empty: no images" "$tare" calibrate "$model" --data empty -o none.cali
 # ---- names of inputs, and of files, that contain an equals sign ----
 cp images.npy 'a=b.npy'
 "$tare" run "$model" --input 'image=a=b.npy' --output-dir signs --quiet >/dev/null || fail "run --input image=a=b.npy: $?"
+mv a=b.npy b=c.npy && "$tare" dataset make --input a=b=c.npy -o "$work/signs.tfrecord" --quiet || fail "dataset make --input a=b=c.npy: $?"
+mv b=c.npy c.npy && "$tare" dataset make --input a=b=c.npy -o "$work/signs.tfrecord" --quiet || fail "dataset make --input a=b=c.npy with c.npy: $?"
+"$tare" dataset head "$work/signs.tfrecord" --limit 1 | grep -q "a=b" || fail "the name of the input is not a=b"
+expect 1 "the output .c.npy. is the input" "$tare" dataset make --input a=b=c.npy -o c.npy
+mv c.npy a=b.npy
 cmp expected/probabilities.npy signs/probabilities.npy || fail "a file with an equals sign gives other outputs"
 expect 2 "--input x=y: unknown input" "$tare" calibrate "$model" --input 'x=y=images.npy' --input image=images.npy -o none.calib
 expect 2 "--input x=y is given twice" "$tare" calibrate "$model" --input 'x=y=images.npy' --input 'x=y=labels.npy' -o none.calib
