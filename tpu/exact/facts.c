@@ -1,6 +1,6 @@
 /* Forward data flow over the whole model, repeated until no flag changes; flags are only ever set, so it ends. One fact
- * per node and per argument. Results pass from callees to callers and arguments the other way, so that rounds alternate
- * their direction: few rounds for functions nested in either order. */
+ * per node and per argument, and per output of calls and splits. Results pass from callees to callers and arguments the
+ * other way, so that rounds alternate their direction: few rounds for functions nested in either order. */
 #include "tpu/exact/facts.h"
 #include "base/tensor/tensor.h"
 #include "graph/bindings.h"
@@ -13,12 +13,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_ROUNDS = 64, TYPICAL_LENGTH = 16 };
+enum { MOST_ROUNDS = 64, TYPICAL_LENGTH = 16, MOST_MEASURED = 4096 };
 
 struct view {
     struct tare_graph *graph;
     struct tare_value_fact *nodes, *args; /* by position */
-    bool *served;                         /* of the main graph; NULL: all nodes count */
+    struct tare_value_fact **outputs; /* of calls and splits, by position; NULL: all outputs share that of the node */
+    bool *served;                     /* of the main graph; NULL: all nodes count */
 };
 
 struct tare_value_facts {
@@ -58,22 +59,30 @@ static tare_status add_view(struct tare_value_facts *f, struct tare_graph *graph
     view->graph = graph;
     view->nodes = TARE_NEW_ARRAY(f->arena, struct tare_value_fact, graph->n_nodes + 1);
     view->args = TARE_NEW_ARRAY(f->arena, struct tare_value_fact, graph->n_args + 1);
-    if (!view->nodes || !view->args) return TARE_NO_MEMORY;
+    view->outputs = TARE_NEW_ARRAY(f->arena, struct tare_value_fact *, graph->n_nodes + 1);
+    if (!view->nodes || !view->args || !view->outputs) return TARE_NO_MEMORY;
     if (graph == f->model->main) TARE_TRY(tare_model_served_nodes(&view->served, f->arena, f->model));
     return tare_graph_table_set(&f->by_graph, graph, view) ? TARE_OK : TARE_NO_MEMORY;
 }
 
 const struct tare_value_fact *tare_value_fact(const struct tare_value_facts *facts, struct tare_edge edge) {
     const struct view *view = view_of(facts, edge.node->graph);
-    return tare_node_is_arg(edge.node) ? &view->args[edge.node->position] : &view->nodes[edge.node->position];
+    const size_t position = edge.node->position;
+    if (tare_node_is_arg(edge.node)) return &view->args[position];
+    return view->outputs[position] ? &view->outputs[position][edge.index] : &view->nodes[position];
 }
 
 float tare_fact_weight(const struct tare_value_fact *fact) {
     return hypotf(fact->mean, fact->spread) / fmaxf(fact->dev, 1e-30F);
 }
 
-/* Adds what `from` is to *to, which also has the larger ratio of the two. */
+/* Adds what `from` is to *to, which also has the larger ratio of the two; a constant has none. */
 static void join(struct tare_value_fact *to, const struct tare_value_fact *from, bool first) {
+    first |= from->varies && !to->varies;
+    if (!from->varies && to->varies) {
+        to->large |= from->large;
+        return;
+    }
     to->varies |= from->varies;
     to->computed |= from->computed;
     to->wild |= from->wild;
@@ -99,7 +108,8 @@ static bool same_flags(const struct tare_value_fact *a, const struct tare_value_
 /* ---- constants ---- */
 
 /* Masks of zeros and one negative number choose values, and shift none of those that remain. */
-static bool is_mask(const struct tare_tensor *value, int64_t step) {
+static bool is_mask(const struct tare_tensor *value) {
+    const int64_t step = value->elements / MOST_MEASURED + 1;
     bool zero = false;
     double other = 0;
     for (int64_t i = 0; i < value->elements; i += step) {
@@ -111,12 +121,22 @@ static bool is_mask(const struct tare_tensor *value, int64_t step) {
     return zero && other <= -16;
 }
 
-/* Mean and deviation of up to MOST elements. */
-static void measure(struct tare_value_fact *fact, const struct tare_tensor *value) {
-    enum { MOST = 4096 };
-    const int64_t step = value->elements / MOST + 1;
+/* Mean and deviation of `length` elements. */
+static void measure_part(struct tare_value_fact *fact, const struct tare_tensor *value, int64_t from, int64_t length) {
+    const int64_t step = length / MOST_MEASURED + 1;
     double sum = 0, squares = 0;
     int64_t count = 0;
+    for (int64_t i = from; i < from + length; i += step, count++) {
+        const double x = tare_tensor_get_f64(value, i);
+        if (!isfinite(x)) return;
+        sum += x;
+        squares += x * x;
+    }
+    fact->mean = (float)(sum / (double)count);
+    fact->spread = (float)sqrt(fmax(0, squares / (double)count - sum / (double)count * (sum / (double)count)));
+}
+
+static void measure(struct tare_value_fact *fact, const struct tare_tensor *value) {
     fact->elements = (float)value->elements;
     fact->last = value->shape.rank > 0 ? (float)value->shape.dims[value->shape.rank - 1] : 1;
     fact->large = value->elements > TARE_LARGE || value->dtype == TARE_DT_INT8 || value->dtype == TARE_DT_INT4 ||
@@ -129,18 +149,10 @@ static void measure(struct tare_value_fact *fact, const struct tare_tensor *valu
         fact->spread = 0;
         return;
     }
-    if (is_mask(value, step)) {
+    if (is_mask(value))
         fact->spread = 0;
-        return;
-    }
-    for (int64_t i = 0; i < value->elements; i += step, count++) {
-        const double x = tare_tensor_get_f64(value, i);
-        if (!isfinite(x)) return;
-        sum += x;
-        squares += x * x;
-    }
-    fact->mean = (float)(sum / (double)count);
-    fact->spread = (float)sqrt(fmax(0, squares / (double)count - sum / (double)count * (sum / (double)count)));
+    else
+        measure_part(fact, value, 0, value->elements);
 }
 
 static bool reads_variable(const struct tare_node *node) {
@@ -161,15 +173,43 @@ const struct tare_tensor *tare_value_constant(const struct tare_value_facts *fac
     return tare_node_is_arg(edge.node) ? NULL : value_of(facts, edge.node);
 }
 
+/* The deviation of a table from row to row, within its columns; negative: not known. */
+static double deviation_of_rows(const struct tare_tensor *table) {
+    const int64_t last = table->shape.rank > 1 ? table->shape.dims[table->shape.rank - 1] : 1;
+    const int64_t columns = last > 0 ? last : 1, rows = table->elements / columns;
+    const int64_t step = table->elements / MOST_MEASURED / columns + 1;
+    double variance = 0;
+    if (!table->data || table->splat || rows <= step) return -1;
+    for (int64_t c = 0; c < columns; c++) {
+        double sum = 0, squares = 0, count = 0;
+        for (int64_t r = 0; r < rows; r += step, count++) {
+            const double x = tare_tensor_get_f64(table, r * columns + c);
+            sum += x;
+            squares += x * x;
+        }
+        variance += fmax(0, squares - sum * sum / count) / (count - 1) / (double)columns;
+    }
+    return isfinite(variance) ? sqrt(variance) : -1;
+}
+
+/* What is looked up varies by what the rows of the table (NULL: not known) differ in. */
+static void look_up(struct tare_value_fact *size, const struct tare_tensor *table) {
+    const double all = size->spread, rows = table ? deviation_of_rows(table) : -1;
+    size->dev = rows >= 0 ? (float)fmin(rows, all) : size->spread;
+    size->spread = (float)sqrt(fmax(0, all * all - (double)size->dev * (double)size->dev));
+}
+
 /* Facts of nodes without float operands; they do not change. True: set. */
 static bool find_source(struct tare_value_fact *fact, const struct tare_value_facts *f, const struct tare_node *node) {
+    const bool looks_up = tare_node_is(node, "ResourceGather");
     const struct tare_tensor *value = value_of(f, node);
     if (!value && !tare_node_is(node, "Const") && !reads_variable(node)) return false;
-    if (reads_variable(node)) fact->varies = fact->computed = tare_node_is(node, "ResourceGather");
+    fact->varies = fact->computed = fact->nonlinear = looks_up;
     fact->spread = 1;
-    fact->dev = fact->varies ? 1 : 0;
+    fact->dev = 0;
     fact->large = reads_variable(node);
     if (value) measure(fact, value);
+    if (looks_up) look_up(fact, value);
     return true;
 }
 
@@ -330,6 +370,23 @@ static struct tare_value_fact normalized(const struct tare_value_facts *f, const
     return scale->varies || offset->varies ? sized(0, 0, 1) : sized(offset->mean, offset->spread, rms(scale));
 }
 
+/* Moves elements of a constant or variable from where a varying operand says: a look-up in a learned table. */
+static bool looks_up(const struct tare_value_facts *f, const struct tare_node *node) {
+    bool varies = false;
+    if (!tare_node_has_flag(node, TARE_OP_MOVE) || !node->n_inputs || !carries_floats(tare_edge_dtype(node->inputs[0])))
+        return false;
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        if (!tare_value_fact(f, node->inputs[i])->varies) continue;
+        if (carries_floats(tare_edge_dtype(node->inputs[i]))) return false;
+        varies = true;
+    }
+    return varies;
+}
+
+static bool reads_rows(const struct tare_node *node) {
+    return tare_node_is(node, "GatherV2") || tare_node_is(node, "Gather");
+}
+
 static struct tare_value_fact size_of(const struct tare_value_facts *f, const struct tare_node *node) {
     const struct tare_value_fact *a = NULL, *b = NULL;
     const enum rule rule = rule_of(node);
@@ -359,6 +416,7 @@ static struct tare_value_fact size_of(const struct tare_value_facts *f, const st
     for (size_t i = 0; i < node->n_inputs; i++)
         if (carries_floats(tare_edge_dtype(node->inputs[i])) && tare_value_fact(f, node->inputs[i])->varies)
             join(&size, tare_value_fact(f, node->inputs[i]), false);
+    if (looks_up(f, node)) look_up(&size, reads_rows(node) ? tare_value_constant(f, node->inputs[0]) : NULL);
     return sized(size.mean, size.spread, size.dev);
 }
 
@@ -434,11 +492,8 @@ static void find_arithmetic(struct tare_value_fact *fact, const struct tare_valu
             any = true;
         }
     }
-    /* A look-up in a learned table by an integer is as good as computed: its values have the size of activations. */
-    if (tare_node_has_flag(node, TARE_OP_MOVE) && node->n_inputs > 1 && takes_floats && fact->varies &&
-        !tare_value_fact(f, node->inputs[0])->varies && carries_floats(tare_edge_dtype(node->inputs[0])) &&
-        strncmp(node->op, "Gather", strlen("Gather")) == 0)
-        fact->computed = true;
+    /* As good as computed: the values of a table have the size of activations. */
+    if (looks_up(f, node)) fact->computed = fact->nonlinear = true;
     fact->varies |= (!node->n_inputs || tare_node_has_flag(node, TARE_OP_STATEFUL)) && !tare_node_is(node, "NoOp") &&
                     !tare_node_is(node, "VarHandleOp");
     /* What is read from a record or a text is an input; its floats are defaults. */
@@ -459,10 +514,9 @@ static bool is_heavy(const struct tare_value_fact *fact) {
     return fact->varies && fact->computed && tare_fact_weight(fact) >= TARE_HEAVY;
 }
 
-/* Outputs are the returns of its functions; arguments are what callers pass, and for loops the returns. */
-static void find_call(struct tare_value_fact *fact, const struct tare_value_facts *f, const struct tare_node *node,
-                      const struct tare_call_site *site, bool *changed) {
-    bool first = true;
+/* Arguments are what callers pass, and for loops the returns. */
+static void find_arguments(const struct tare_value_facts *f, const struct tare_node *node,
+                           const struct tare_call_site *site, bool *changed) {
     for (size_t c = 0; c < site->n_callees; c++) {
         const struct tare_graph *callee = site->callees[c];
         struct view *view = view_of(f, callee);
@@ -476,26 +530,64 @@ static void find_call(struct tare_value_fact *fact, const struct tare_value_fact
                 join(arg, tare_value_fact(f, callee->returns[i].edge), false);
             *changed |= !same_flags(&before, arg);
         }
-        for (size_t i = 0; i < callee->n_returns; i++) {
-            if (!callee->returns[i].edge.node) continue;
-            join(fact, tare_value_fact(f, callee->returns[i].edge), first);
-            first = false;
-        }
     }
 }
 
-static tare_status find_node(const struct tare_value_facts *f, struct view *view, size_t i, bool *changed) {
-    const struct tare_node *node = view->graph->nodes[i];
-    struct tare_value_fact *fact = &view->nodes[i], before = *fact;
+/* Output i is what the functions return there. */
+static void find_result(struct tare_value_fact *fact, const struct tare_value_facts *f,
+                        const struct tare_call_site *site, size_t i) {
+    bool first = true;
+    for (size_t c = site->kind == TARE_CALL_LOOP; c < site->n_callees; c++) {
+        const struct tare_graph *callee = site->callees[c];
+        if (i >= callee->n_returns || !callee->returns[i].edge.node) continue;
+        join(fact, tare_value_fact(f, callee->returns[i].edge), first);
+        first = false;
+    }
+}
+
+/* Part i of a sum with a constant has part i of the constant: the biases of the gates of a recurrent cell. */
+static void find_part(struct tare_value_fact *fact, const struct tare_value_facts *f, const struct tare_node *node,
+                      size_t i) {
+    const struct tare_node *sum = node->inputs[1].node;
+    find_arithmetic(fact, f, node);
+    for (size_t k = 0; !tare_node_is_arg(sum) && rule_of(sum) == ADDS && k < 2; k++) {
+        const struct tare_tensor *constant = tare_value_constant(f, sum->inputs[1 - k]);
+        const int64_t length = constant ? constant->elements / (int64_t)node->n_outputs : 0;
+        struct tare_value_fact part = { 0 };
+        if (!constant || !constant->data || constant->shape.rank != 1 || constant->splat || length < 1) continue;
+        measure_part(&part, constant, (int64_t)i * length, length);
+        part = add(tare_value_fact(f, sum->inputs[k]), &part, 1);
+        fact->mean = part.mean;
+        fact->spread = part.spread;
+        fact->dev = part.dev;
+    }
+}
+
+static tare_status find_node(const struct tare_value_facts *f, struct view *view, size_t n, bool *changed) {
+    const struct tare_node *node = view->graph->nodes[n];
+    struct tare_value_fact *facts = &view->nodes[n];
     struct tare_call_site site;
-    if (find_source(fact, f, node)) return TARE_OK;
+    bool calls;
+    if (find_source(facts, f, node)) return TARE_OK;
     TARE_TRY(tare_call_site(&site, f->arena, node));
-    if (site.kind != TARE_CALL_NONE && site.kind != TARE_CALL_OTHER)
-        find_call(fact, f, node, &site, changed);
-    else
-        find_arithmetic(fact, f, node);
-    fact->heavy |= is_heavy(fact);
-    *changed |= !same_flags(&before, fact);
+    calls = site.kind != TARE_CALL_NONE && site.kind != TARE_CALL_OTHER;
+    if ((calls || tare_node_is(node, "Split")) && !view->outputs[n]) {
+        view->outputs[n] = TARE_NEW_ARRAY(f->arena, struct tare_value_fact, node->n_outputs + 1);
+        if (!view->outputs[n]) return TARE_NO_MEMORY;
+    }
+    if (calls) find_arguments(f, node, &site, changed);
+    if (view->outputs[n]) facts = view->outputs[n];
+    for (size_t i = 0; i < (view->outputs[n] ? node->n_outputs : 1); i++) {
+        const struct tare_value_fact before = facts[i];
+        if (calls)
+            find_result(&facts[i], f, &site, i);
+        else if (view->outputs[n])
+            find_part(&facts[i], f, node, i);
+        else
+            find_arithmetic(&facts[i], f, node);
+        facts[i].heavy |= is_heavy(&facts[i]);
+        *changed |= !same_flags(&before, &facts[i]);
+    }
     return TARE_OK;
 }
 
