@@ -379,6 +379,8 @@ static tare_status run_passes(struct tare_conversion *out, struct tare_arena *ar
                               const char *until) {
     struct tare_place place = { .out = out, .arena = arena, .model = model, .options = options, .before = before };
     memset(out, 0, sizeof *out);
+    for (size_t f = 0; f < model->n_functions; f++)
+        model->functions[f]->body_of = NULL; /* float_nodes name functions as they are now */
     for (const struct tare_place_pass *pass = place_passes; pass->name; pass++) {
         if (until && strcmp(pass->name, until) == 0) break;
         size_t changes[TARE_PLACE_COUNTS] = { 0 };

@@ -65,6 +65,7 @@ static tare_status clone_contents(struct tare_graph *to, const struct tare_graph
 tare_status tare_function_clone(struct tare_graph **out, const struct tare_graph *from, const char *name) {
     struct tare_graph *to = tare_model_add_function(from->model, name);
     if (!to) return TARE_NO_MEMORY;
+    to->body_of = tare_graph_body_name(from);
     to->is_stateful = from->is_stateful;
     to->attrs = from->attrs;
     to->n_attrs = to->attrs_capacity = from->n_attrs;

@@ -4,7 +4,8 @@
 
 #include "graph/model.h"
 
-/* A new function `name` with the arguments, nodes, returns and attributes of `from` (values shared). */
+/* A new function `name` with the arguments, nodes, returns and attributes of `from` (values shared). Its
+ * body_of is that of `from`, or the name of it. */
 tare_status tare_function_clone(struct tare_graph **out, const struct tare_graph *from, const char *name);
 /* Gives a PartitionedCall or StatefulPartitionedCall a function of its own, with an unused name: a copy of the function
  * that it shared with other callers. The copy's copied_from is the name of the first original. */

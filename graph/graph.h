@@ -105,11 +105,16 @@ struct tare_graph {
                            */
     const void *origin;   /* the FunctionDef it was read from */
     const char *copied_from; /* name of the function that it was copied from for one of its callers; otherwise NULL */
+    const char *body_of;     /* name of the function that its nodes were copied from; NULL: its own */
 };
 
 /* Predicates; false for a NULL node. */
 static inline bool tare_node_is(const struct tare_node *node, const char *op) {
     return node && strcmp(node->op, op) == 0;
+}
+/* The name of the function that first had the nodes: what was copied or moved has the same nodes by another name. */
+static inline const char *tare_graph_body_name(const struct tare_graph *graph) {
+    return graph->body_of ? graph->body_of : graph->name;
 }
 /* A function argument: its position is an index into graph->args. */
 static inline bool tare_node_is_arg(const struct tare_node *node) {

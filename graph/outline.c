@@ -207,6 +207,7 @@ tare_status tare_graph_outline(struct tare_graph **out, struct tare_graph *graph
     o.function = o.copies ? tare_model_add_function(graph->model, name) : NULL;
     if (o.function) {
         o.function->is_stateful = true;
+        o.function->body_of = tare_graph_body_name(graph);
         status = outline(&o);
     }
     tare_arena_free(&o.arena);

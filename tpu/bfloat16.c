@@ -15,15 +15,6 @@
 
 #include <string.h>
 
-const char *tare_bf16_function_stem(struct tare_arena *arena, const char *name) {
-    static const char prefix[] = "tpu_fn_icv2_";
-    const char *end, *suffix;
-    if (strncmp(name, prefix, strlen(prefix)) == 0) name += strlen(prefix);
-    suffix = strstr(name, "_bfloat16");
-    end = suffix ? suffix : name + strlen(name);
-    return tare_arena_strndup(arena, name, (size_t)(end - name));
-}
-
 struct set {
     struct tare_arena *arena;
     struct tare_graph_model *model;

@@ -26,12 +26,9 @@ enum tare_bf16_extent {
 
 /* A node that stays float32 with the arithmetic before it, because a check has shown that rounding changes outputs. */
 struct tare_bf16_node {
-    const char *function; /* as tare_bf16_function_stem returns it; "": the main graph */
+    const char *function; /* as tare_graph_body_name returns it; "": the main graph */
     const char *node;
 };
-
-/* The name of a function without what placement and this pass add to it; arena memory. */
-const char *tare_bf16_function_stem(struct tare_arena *arena, const char *name);
 
 struct tare_bfloat16_options {
     bool skip_safety_checks; /* a model that computes in bfloat16 already is taken, too */

@@ -40,7 +40,6 @@ struct tare_exact_view {
     bool converted;
     bool *served; /* of the main graph; NULL: all nodes count */
     struct tare_exact_caller *callers;
-    const char *stem; /* of its name; NULL: no check has found nodes */
 };
 
 struct tare_exact_values {

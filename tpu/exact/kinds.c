@@ -376,9 +376,9 @@ static bool is_constant_arithmetic(const struct tare_exact_values *v, const stru
 
 bool tare_exact_is_found(const struct tare_exact_values *v, const struct tare_exact_view *view,
                          const struct tare_node *node) {
-    for (size_t i = 0; view->stem && i < v->options->n_nodes; i++)
+    for (size_t i = 0; i < v->options->n_nodes; i++)
         if (strcmp(v->options->nodes[i].node, node->name) == 0 &&
-            strcmp(v->options->nodes[i].function, view->stem) == 0)
+            strcmp(v->options->nodes[i].function, tare_graph_body_name(view->graph)) == 0)
             return true;
     return false;
 }

@@ -26,10 +26,6 @@ struct tare_exact_view *tare_exact_view_of(const struct tare_exact_values *v, co
 static tare_status add_view(struct tare_exact_values *v, struct tare_graph *graph) {
     struct tare_exact_view *view = &v->views[v->n_views++];
     view->graph = graph;
-    if (v->options->n_nodes) {
-        view->stem = tare_bf16_function_stem(v->arena, graph->name);
-        if (!view->stem) return TARE_NO_MEMORY;
-    }
     if (graph == v->model->main) TARE_TRY(tare_model_served_nodes(&view->served, v->arena, v->model));
     return tare_graph_table_set(&v->by_graph, graph, view) ? TARE_OK : TARE_NO_MEMORY;
 }

@@ -53,9 +53,11 @@ static tare_status take(struct check *check, const char *function, const char *n
 }
 
 static tare_status observe(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
+    const struct check *check = arg;
+    const char *function = check->converted ? tare_graph_body_name(node->graph) : node->graph->name;
     (void)output;
     if (!tare_dtype_is_floating(value->dtype)) return TARE_OK;
-    return take(arg, node->graph->name, node->name, node, value);
+    return take(arg, function, node->name, node, value);
 }
 
 static tare_status add_record(void *arg, const struct tare_sample *sample, const struct tare_record *where,

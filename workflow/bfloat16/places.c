@@ -2,7 +2,6 @@
 #include "workflow/bfloat16/places.h"
 #include "base/spread.h"
 #include "base/tensor/tensor.h"
-#include "tpu/bfloat16.h"
 
 #include <math.h>
 
@@ -10,16 +9,17 @@ enum { MOST_BYTES = 1 << 30 };
 
 struct tare_bf16_place *tare_bf16_place_of(struct tare_bf16_places *places, const char *function, const char *name,
                                            bool adds) {
-    const char *stem = tare_bf16_function_stem(places->arena, function);
-    const char *key = stem ? tare_arena_printf(places->arena, "%s\n%s", stem, name) : NULL;
+    const char *key = tare_arena_printf(places->arena, "%s\n%s", function, name);
     const uintptr_t found = key ? (uintptr_t)tare_map_get(&places->by_name, key) : 0;
     struct tare_bf16_place *grown;
     if (!key || found) return key ? &places->items[found - 1] : NULL;
     if (!adds) return NULL;
     grown = tare_arena_append(places->arena, places->items, places->count, sizeof *grown);
-    if (!grown || !tare_map_set(&places->by_name, key, (void *)(uintptr_t)(places->count + 1))) return NULL;
+    function = tare_arena_strdup(places->arena, function);
+    if (!grown || !function || !tare_map_set(&places->by_name, key, (void *)(uintptr_t)(places->count + 1)))
+        return NULL;
     places->items = grown;
-    places->items[places->count] = (struct tare_bf16_place){ .function = stem, .name = name };
+    places->items[places->count] = (struct tare_bf16_place){ .function = function, .name = name };
     return &places->items[places->count++];
 }
 

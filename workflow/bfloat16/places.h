@@ -26,8 +26,8 @@ struct tare_bf16_places {
     int64_t bytes;
 };
 
-/* The place of a node, by its function without what conversions append to its name; NULL if there is none and `adds` is
- * false, or without memory. */
+/* The place of a node, by the function that has it in the float form; NULL if there is none and `adds` is false, or
+ * without memory. */
 struct tare_bf16_place *tare_bf16_place_of(struct tare_bf16_places *places, const char *function, const char *name,
                                            bool adds);
 /* Stores the value of the float form in record `record`. Loops run a node several times: the first counts. */

@@ -3,6 +3,7 @@
 #include "workflow/bfloat16/check.h"
 
 #include "datasets/tfrecord.h"
+#include "graph/clone.h"
 #include "support/draw.h"
 #include "support/mini_model.h"
 #include "support/sample_file.h"
@@ -100,6 +101,29 @@ static void features_with_a_large_mean__are_found(void **state) {
     tare_model_free(model);
 }
 
+/* An alias promises the layers with their assertion: the TPU gets a copy without it, of another name. */
+static void nodes_of_a_copied_function__stay_float32(void **state) {
+    static const char *const words[] = { "wrong" };
+    struct tare_alias alias = { "layers", "kept" };
+    struct tare_graph_model *model = make_model();
+    struct tare_graph *f = tare_model_find_function(model, "f"), *layers;
+    struct tare_bfloat16_checked checked;
+    struct tare_edge call;
+    (void)state;
+    mini_ok(tare_function_move_body(&layers, f, "layers"));
+    mini_node(layers, "Assert", "assert", 2, mini_bool(layers, "ok", true), mini_strings(layers, "text", 1, words));
+    call = mini_call(f, "PartitionedCall", "call", layers, 1, (struct tare_edge){ f->args[0], 0 });
+    tare_graph_set_return(f, 0, call);
+    model->aliases = &alias;
+    model->n_aliases = 1;
+    checked = check(model, write_samples(300));
+    assert_true(checked.before < 20);
+    assert_true(checked.outputs[0].sqnr > 40);
+    assert_string_equal(checked.nodes[0].function, "layers");
+    model->n_signatures = model->n_aliases = 0;
+    tare_model_free(model);
+}
+
 static void centred_features__are_rounded(void **state) {
     struct tare_graph_model *model = make_model();
     const struct tare_bfloat16_checked checked = check(model, write_samples(0));
@@ -169,6 +193,7 @@ static void signal__does_not_depend_on_the_level(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(features_with_a_large_mean__are_found),
+        cmocka_unit_test(nodes_of_a_copied_function__stay_float32),
         cmocka_unit_test(centred_features__are_rounded),
         cmocka_unit_test(rounding_that_adds_up__leaves_the_first_products_in_float32),
         cmocka_unit_test(without_records__nothing_is_run),
