@@ -117,6 +117,9 @@ tare_status tare_exact_probabilities(struct tare_exact_values *values);
 tare_status tare_exact_large_outputs(struct tare_exact_values *values);
 tare_status tare_exact_outputs(struct tare_exact_values *values);
 
+/* tpu/exact/loops.c: states that a loop adds to (TARE_EXACT_ARITHMETIC). */
+tare_status tare_exact_loop_states(struct tare_exact_values *values);
+
 /* tpu/exact/forward.c: arithmetic after exact values, and values that pass from one op to another. */
 tare_status tare_exact_forward(struct tare_exact_values *values);
 /* Why an operand is exact, looking through moves, which have the dtype of their neighbours; NULL: it is not. */

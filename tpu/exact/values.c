@@ -309,6 +309,7 @@ static tare_status seed_level(struct tare_exact_values *v, enum tare_exact_level
     if (level == TARE_EXACT_PRODUCT && !v->options->rounds_magnitudes) TARE_TRY(tare_exact_linear_outputs(v));
     if (level == TARE_EXACT_RESULT && !v->options->rounds_outputs) TARE_TRY(tare_exact_probabilities(v));
     if (level == TARE_EXACT_RESULT && !v->options->rounds_magnitudes) TARE_TRY(tare_exact_large_outputs(v));
+    if (level == TARE_EXACT_ARITHMETIC && !v->options->rounds_magnitudes) TARE_TRY(tare_exact_loop_states(v));
     if (level == TARE_EXACT_OUTPUT && !v->options->rounds_magnitudes) TARE_TRY(tare_exact_outputs(v));
     return follow_all(v);
 }
