@@ -2,6 +2,7 @@
  * per node and per argument, and per output of calls and splits. Results pass from callees to callers and arguments the
  * other way, so that rounds alternate their direction: few rounds for functions nested in either order. */
 #include "tpu/exact/facts.h"
+#include "tpu/exact/weights.h"
 #include "base/tensor/tensor.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
@@ -398,7 +399,8 @@ static struct tare_value_fact size_of(const struct tare_value_facts *f, const st
         else if (!b)
             b = tare_value_fact(f, node->inputs[i]);
     }
-    if (!a) return size;
+    if (!a || tare_find_mean_of_rows(&size, f, node)) return size;
+    size = sized(0, 0, 1);
     if (strncmp(node->op, "FusedBatchNorm", strlen("FusedBatchNorm")) == 0) return normalized(f, node);
     if (tare_node_has_flag(node, TARE_OP_PRODUCT)) return b ? a->varies ? weigh(node, a, b) : weigh(node, b, a) : size;
     if (rule == ADDS && b) return add(a, b, 1);

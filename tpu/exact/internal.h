@@ -9,6 +9,7 @@
 #include "graph/op.h"
 #include "tpu/exact/values.h"
 #include "tpu/exact/facts.h"
+#include "tpu/exact/weights.h"
 
 /* How far a use that needs exact values reaches back. Uses are followed in this order, so that no value is visited
  * again for a weaker reason. */
@@ -103,6 +104,8 @@ TARE_EXACT_TEST(tare_exact_compares_probabilities);
 
 /* tpu/exact/linear.c: a product with weights of one sign, and kinds of linear functions of inputs. */
 bool tare_exact_is_weighted_mean(const struct tare_exact_values *values, const struct tare_node *node);
+TARE_EXACT_TEST(tare_exact_averages_inputs);
+TARE_EXACT_TEST(tare_exact_averages_large_values);
 TARE_EXACT_TEST(tare_exact_removes_mean);
 TARE_EXACT_TEST(tare_exact_multiplies_inputs);
 TARE_EXACT_TEST(tare_exact_compares_products);

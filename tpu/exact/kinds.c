@@ -391,6 +391,8 @@ const struct tare_exact_kind tare_exact_kinds[] = {
     { "is a distance of unit vectors", TARE_EXACT_PRODUCT, false, tare_exact_is_cosine_distance },
     { "is a difference of weighted means", TARE_EXACT_PRODUCT, false, tare_exact_differs_by_weights },
     { "is a difference of log-probabilities", TARE_EXACT_PRODUCT, false, tare_exact_compares_probabilities },
+    { "is a weighted mean of large values", TARE_EXACT_PRODUCT, false, tare_exact_averages_large_values },
+    { "is a weighted mean of inputs", TARE_EXACT_PRODUCT, false, tare_exact_averages_inputs },
     { "loses its mean by the weights", TARE_EXACT_PRODUCT, false, tare_exact_removes_mean },
     { "is a product of inputs with inputs", TARE_EXACT_PRODUCT, false, tare_exact_multiplies_inputs },
     { "is a difference of one product of two inputs", TARE_EXACT_PRODUCT, false, tare_exact_compares_products },

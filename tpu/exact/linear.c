@@ -32,40 +32,36 @@ static const struct tare_tensor *weights_of(const struct tare_exact_values *v, c
 
 /* ---- weights ---- */
 
-static bool has_one_sign(const struct tare_tensor *values) {
-    bool positive = false, negative = false;
-    for (int64_t i = 0; i < (values->splat ? 1 : values->elements); i++) {
-        const double x = tare_tensor_get_f64(values, i);
-        positive |= x > 0;
-        negative |= !(x >= 0);
-    }
-    return positive != negative;
-}
-
-/* What a model computes from constants, as the window of a measure of similarity: softmax(−x²). */
-static bool is_computed_positive(const struct tare_exact_values *v, struct tare_edge edge, int depth) {
-    static const char *const positive[] = { "Softmax", "Sigmoid", "Exp", "Square", "Abs", "Softplus", NULL };
-    static const char *const passing[] = { "Mul", "RealDiv", "AddV2", "Sum", "Mean", NULL };
-    enum { DEEPEST = 12 };
-    const struct tare_node *node;
-    edge = tare_exact_before_moves(edge);
-    node = edge.node;
-    if (depth > DEEPEST || tare_node_is_arg(node) || fact_of(v, edge)->varies) return false;
-    if (tare_op_is_one_of(node->op, positive)) return true;
-    for (size_t i = 0; tare_op_is_one_of(node->op, passing) && i < node->n_inputs; i++)
-        if (tare_exact_carries_floats(tare_edge_dtype(node->inputs[i])) &&
-            !is_computed_positive(v, node->inputs[i], depth + 1))
-            return false;
-    return tare_op_is_one_of(node->op, passing);
-}
-
-/* Weights of one sign: a blur, a window, bands of a spectrum. */
+/* Weights of one sign: a blur, a window, bands of a spectrum; also what a model computes from constants, as the window
+ * of a measure of similarity: softmax(−x²). */
 bool tare_exact_is_weighted_mean(const struct tare_exact_values *v, const struct tare_node *node) {
     struct tare_edge operand;
     const struct tare_tensor *weights = weights_of(v, node, &operand);
-    if (weights) return has_one_sign(weights);
-    return tare_node_has_flag(node, TARE_OP_PRODUCT) && node->n_inputs == 2 &&
-           is_computed_positive(v, node->inputs[1], 0);
+    if (weights) return tare_has_one_sign(weights);
+    return tare_node_has_flag(node, TARE_OP_PRODUCT) && node->n_inputs == 2 && !fact_of(v, node->inputs[1])->varies &&
+           !tare_value_constant(v->facts, tare_exact_before_moves(node->inputs[1])) &&
+           tare_is_positive(v->facts, node->inputs[1]);
+}
+
+/* A mean of inputs by weights of one sign, or, where those are constants, of linear functions of inputs: attention over
+ * prices, correspondences of points, a moving average, the enlargement of an image. */
+bool tare_exact_averages_inputs(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                const struct tare_node *node) {
+    struct tare_weighted_sum sum;
+    bool linear = true;
+    (void)view;
+    if (tare_find_weighted_sum(&sum, v->facts, node)) return tare_fact_is_input(fact_of(v, sum.values));
+    for (size_t i = 0; i < node->n_inputs; i++)
+        linear &= !fact_of(v, node->inputs[i])->varies || is_linear(v, node->inputs[i]);
+    return linear && tare_exact_is_weighted_mean(v, node);
+}
+
+/* Probabilities · a table of prices, positions on the globe: rounding any of them removes what varies. */
+bool tare_exact_averages_large_values(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                      const struct tare_node *node) {
+    struct tare_value_fact mean;
+    (void)view;
+    return tare_find_mean_of_rows(&mean, v->facts, node);
 }
 
 /* The number of results that the constant computes from each operand, if its elements i, i + n … belong to result i; 0:

@@ -46,14 +46,6 @@ static tare_status enter(bool *first, struct tare_exact_values *v, struct tare_m
 
 /* ---- probabilities ---- */
 
-/* exp(x) / sum(exp(x)), as softmax over an axis that is not the last is written. */
-static bool is_written_softmax(const struct tare_node *node) {
-    const struct tare_node *sum;
-    if (!tare_node_is(node, "RealDiv") || !tare_node_is(node->inputs[0].node, "Exp")) return false;
-    sum = node->inputs[1].node;
-    return tare_node_is(sum, "Sum") && sum->inputs[0].node == node->inputs[0].node;
-}
-
 static tare_status find_final(const char **reason, struct tare_exact_values *v, struct tare_edge edge, int depth);
 
 /* Through the returns of a call's functions, or the inputs of a move. */
@@ -65,7 +57,7 @@ static tare_status find_before(const char **reason, struct tare_exact_values *v,
         if ((size_t)edge.index < site.callees[c]->n_returns)
             TARE_TRY(find_final(reason, v, site.callees[c]->returns[edge.index].edge, depth + 1));
     if (site.kind != TARE_CALL_NONE || !tare_exact_carries_floats(tare_edge_dtype(edge))) return TARE_OK;
-    if (tare_node_has_flag(node, TARE_OP_PROBABILITY) || is_written_softmax(node)) {
+    if (tare_node_has_flag(node, TARE_OP_PROBABILITY) || tare_is_written_softmax(node)) {
         *reason = tare_exact_reason(v, PROBABILITY, node);
         return tare_exact_push_inputs(v, node, PROBABILITY, TARE_EXACT_RESULT);
     }

@@ -222,11 +222,17 @@ static bool passes(const struct tare_exact_values *v, const struct tare_node *no
             tare_fact_is_linear(tare_value_fact(v->facts, node->inputs[i])) || tare_exact_is_unit(v, node->inputs[i]));
 }
 
-/* A distance x² + c² − 2 x·c is exact for an x that was rounded before both terms. */
+static bool is_softmax(const struct tare_node *node) {
+    return tare_node_is(node, "Softmax") || tare_is_written_softmax(node);
+}
+
+/* A distance x² + c² − 2 x·c is exact for an x that was rounded before both terms, and a mean by probabilities for
+ * logits that were. */
 static enum tare_exact_level level_before(const struct tare_node *node, enum tare_exact_level level) {
     if (level == TARE_EXACT_PRODUCT && tare_node_has_flag(node, TARE_OP_REDUCE) &&
         !tare_node_is_arg(node->inputs[0].node) && tare_exact_is_square(node->inputs[0].node))
         return TARE_EXACT_ARITHMETIC;
+    if (level == TARE_EXACT_PRODUCT && is_softmax(node)) return TARE_EXACT_ARITHMETIC;
     return level;
 }
 
