@@ -447,7 +447,8 @@ static bool is_wild(const struct tare_value_facts *f, const struct tare_node *no
 static bool is_linear(const struct tare_value_facts *f, const struct tare_node *node) {
     const enum rule rule = rule_of(node);
     size_t varying = 0;
-    if (tare_node_has_flag(node, TARE_OP_MOVE) || adds(node) || rule == NEGATES || tare_node_is(node, "Cast"))
+    if (tare_node_has_flag(node, TARE_OP_MOVE) || adds(node) || rule == NEGATES || tare_node_is(node, "Cast") ||
+        tare_node_is(node, "AvgPool"))
         return true;
     for (size_t i = 0; i < node->n_inputs; i++)
         varying += tare_value_fact(f, node->inputs[i])->varies;

@@ -126,8 +126,21 @@ static bool is_small_product(const struct tare_exact_values *v, struct tare_edge
     return of_inputs || tare_fact_is_linear(tare_value_fact(v->facts, edge));
 }
 
-/* Small products that are terms of an output: as little is known about their mean as about that of the inputs. */
-static tare_status find_terms(struct tare_exact_values *v, struct tare_edge edge, const char *name, int depth) {
+/* A product of inputs beside other terms of an output: a linear part of a forecast, of a regression. */
+static bool is_linear_term(const struct tare_exact_values *v, struct tare_edge edge) {
+    return tare_node_has_flag(edge.node, TARE_OP_PRODUCT) && tare_fact_is_linear(tare_value_fact(v->facts, edge));
+}
+
+static bool all_vary(const struct tare_exact_values *v, const struct tare_node *node) {
+    for (size_t i = 0; i < node->n_inputs; i++)
+        if (!tare_value_fact(v->facts, node->inputs[i])->varies) return false;
+    return true;
+}
+
+/* Products that are terms of an output, small ones or beside others: as little is known about their mean as about that
+ * of the inputs. */
+static tare_status find_terms(struct tare_exact_values *v, struct tare_edge edge, const char *name, bool several,
+                              int depth) {
     static const char *const sums[] = { "AddV2", "Add", "Sub", NULL };
     struct tare_call_site site;
     size_t terms;
@@ -135,21 +148,23 @@ static tare_status find_terms(struct tare_exact_values *v, struct tare_edge edge
     if (ends(edge, depth)) return TARE_OK;
     TARE_TRY(enter(&first, v, &v->terms, edge));
     if (!first) return TARE_OK;
-    if (is_small_product(v, edge)) return push_output(v, edge, name, TARE_EXACT_PRODUCT);
+    if (is_small_product(v, edge) || (several && is_linear_term(v, edge)))
+        return push_output(v, edge, name, TARE_EXACT_PRODUCT);
 
     TARE_TRY(tare_call_site(&site, v->arena, edge.node));
     for (size_t c = 0; c < site.n_callees && site.kind != TARE_CALL_OTHER; c++)
         if ((size_t)edge.index < site.callees[c]->n_returns)
-            TARE_TRY(find_terms(v, site.callees[c]->returns[edge.index].edge, name, depth + 1));
+            TARE_TRY(find_terms(v, site.callees[c]->returns[edge.index].edge, name, several, depth + 1));
     if (site.kind != TARE_CALL_NONE) return TARE_OK;
     terms = tare_op_is_one_of(edge.node->op, sums) ? 2 : tare_node_has_flag(edge.node, TARE_OP_MOVE);
+    several |= terms == 2 && all_vary(v, edge.node);
     for (size_t i = 0; i < terms && i < edge.node->n_inputs; i++)
-        TARE_TRY(find_terms(v, edge.node->inputs[i], name, depth + 1));
+        TARE_TRY(find_terms(v, edge.node->inputs[i], name, several, depth + 1));
     return TARE_OK;
 }
 
 static tare_status seed_linear(struct tare_exact_values *v, struct tare_edge edge, const char *name) {
-    return find_terms(v, edge, name, 0);
+    return find_terms(v, edge, name, false, 0);
 }
 
 tare_status tare_exact_linear_outputs(struct tare_exact_values *v) {

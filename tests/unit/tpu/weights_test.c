@@ -145,12 +145,29 @@ static void mean_of_inputs_by_constants_of_one_sign__multiplies_in_float32(void 
     }
 }
 
+/* A forecast as the sum of two linear functions of inputs, or of one and of what a network adds. One layer alone is
+ * bfloat16. */
+static void linear_terms_of_outputs__multiply_in_float32(void **state) {
+    (void)state;
+    for (int form = 0; form < 3; form++) {
+        struct net net = new_net();
+        struct tare_edge y = product(&net, "linear", net.x), other = net.x;
+        if (form) other = un(&net, "Tanh", "tanh", product(&net, "layer", other));
+        if (form < 2) y = bi(&net, "AddV2", "sum", y, product(&net, "other", other));
+        convert(&net, bi(&net, "AddV2", "bias", y, mini_float(net.f, "offset", 0.5F)));
+        assert_product(&net, "linear", form < 2 ? TARE_DT_FLOAT : TARE_DT_BFLOAT16);
+        if (form < 2) assert_product(&net, "other", form ? TARE_DT_BFLOAT16 : TARE_DT_FLOAT);
+        tare_model_free(net.model);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mean_of_rows_with_a_large_mean__multiplies_in_float32),
         cmocka_unit_test(sum_of_weighted_rows__is_a_large_factor),
         cmocka_unit_test(mean_of_inputs_by_computed_weights__multiplies_in_float32),
         cmocka_unit_test(mean_of_inputs_by_constants_of_one_sign__multiplies_in_float32),
+        cmocka_unit_test(linear_terms_of_outputs__multiply_in_float32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
