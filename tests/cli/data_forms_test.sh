@@ -44,8 +44,8 @@ cp images.npy 'a=b.npy'
 "$tare" run "$model" --input 'image=a=b.npy' --output-dir signs --quiet >/dev/null || fail "run --input image=a=b.npy: $?"
 mv a=b.npy b=c.npy && "$tare" dataset make --input a=b=c.npy -o "$work/signs.tfrecord" --quiet || fail "dataset make --input a=b=c.npy: $?"
 mv b=c.npy c.npy && "$tare" dataset make --input a=b=c.npy -o "$work/signs.tfrecord" --quiet || fail "dataset make --input a=b=c.npy with c.npy: $?"
-"$tare" dataset head "$work/signs.tfrecord" --limit 1 | grep -q "a=b" || fail "the name of the input is not a=b"
-expect 1 "the output .c.npy. is the input" "$tare" dataset make --input a=b=c.npy -o c.npy
+grep -q "a=b" <<<"$("$tare" dataset head "$work/signs.tfrecord" --limit 1)" || fail "the name of the input is not a=b"
+expect 1 "the output 'c.npy' is the input 'c.npy'" "$tare" dataset make --input a=b=c.npy -o c.npy
 mv c.npy a=b.npy
 cmp expected/probabilities.npy signs/probabilities.npy || fail "a file with an equals sign gives other outputs"
 expect 2 "--input x=y: unknown input" "$tare" calibrate "$model" --input 'x=y=images.npy' --input image=images.npy -o none.calib

@@ -82,7 +82,7 @@ done
 
 # The size of a table, a scalar, is the same for every request: it is passed on instead of being batched.
 written looked_up convert looked_up_strings --tpu_functions auto "--converter_options_string=$batches"
-expect 1 "has as many rows as node 'StatefulPartitionedCall/SegmentMean' (SegmentMean) in function" \
+expect 1 "has as many rows as node 'SegmentMean' (SegmentMean) in function" \
     "$tare" convert "$models/segments" "$work/segments" --quiet --tpu_functions auto "--converter_options_string=$batches"
 absent "$work/segments"
 expect 1 "has as many rows as node 'StatefulPartitionedCall/StringSplit/StringSplitV2' (StringSplitV2) in function" \
