@@ -76,6 +76,8 @@ bool tare_lower_pattern(struct tare_lowering *l);
 /* The same for a rational approximation of erf, and for composites that are elementary functions
  * (lower_elementary.c). */
 bool tare_lower_erf(struct tare_lowering *l);
+/* The same for a gather that looks up entries of a table (lower_table.c). */
+bool tare_lower_table(struct tare_lowering *l);
 bool tare_lower_elementary(struct tare_lowering *l);
 /* A custom call that is the elementary function `op` of TensorFlow. */
 void tare_lower_elementary_call(struct tare_lowering *l, const void *op);

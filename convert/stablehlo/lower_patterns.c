@@ -336,48 +336,6 @@ static bool match_bias(struct tare_lowering *l) {
     return false;
 }
 
-/* ---- tables ---- */
-
-/* The axis whose entries the gather takes whole, one for each index; -1 if it is another gather. */
-static int64_t table_axis(const struct tare_shlo_op *op) {
-    const struct tare_shlo_type *table = op->operands[0]->type, *at = op->operands[1]->type;
-    int64_t axis, collapsed, sizes[TARE_MAX_RANK], offsets[TARE_MAX_RANK], batch[TARE_MAX_RANK];
-    const struct tare_shlo_attr *vector = tare_shlo_op_attr(op, "index_vector_dim");
-    if (table->rank > TARE_MAX_RANK || !at->rank || at->dims[at->rank - 1] != 1) return -1;
-    if (!vector || vector->kind != TARE_SHLO_ATTR_INTEGER || vector->bits != at->rank - 1) return -1;
-    if (tare_shlo_op_attr(op, "operand_batching_dims") && ints(batch, TARE_MAX_RANK, op, "operand_batching_dims"))
-        return -1;
-    if (ints(&axis, 1, op, "start_index_map") != 1 || ints(&collapsed, 1, op, "collapsed_slice_dims") != 1 ||
-        axis != collapsed || axis < 0 || (size_t)axis >= table->rank)
-        return -1;
-    if (ints(sizes, TARE_MAX_RANK, op, "slice_sizes") != table->rank ||
-        ints(offsets, TARE_MAX_RANK, op, "offset_dims") != table->rank - 1)
-        return -1;
-    for (size_t i = 0, k = 0; i < table->rank; i++) {
-        if (sizes[i] != ((int64_t)i == axis ? 1 : table->dims[i]) || table->dims[i] < 1) return -1;
-        if ((int64_t)i != axis && offsets[k++] != (int64_t)(i < (size_t)axis ? i : i + at->rank - 2)) return -1;
-    }
-    return axis;
-}
-
-/* Entries of a table, such as embeddings. XLA clamps indices that are out of range. */
-static bool match_table(struct tare_lowering *l) {
-    const int64_t axis = l->op->n_operands == 2 ? table_axis(l->op) : -1;
-    const int dtype = tare_lower_in_dtype(l, 1);
-    if (axis < 0 || (dtype != TARE_DT_INT32 && dtype != TARE_DT_INT64)) return false;
-    const int64_t last = (int64_t)tare_lower_in_type(l, 1)->rank - 1;
-    const struct tare_edge index = tare_lower_in(l, 1);
-    struct tare_node *flat = tare_lower_begin(l, "Squeeze", &index, 1);
-    tare_lower_attr_ints(l, flat, "squeeze_dims", &last, 1);
-    struct tare_edge at = tare_lower_end(l, flat);
-    at = tare_lower_binary(l, "Maximum", at, tare_lower_scalar(l, dtype, 0));
-    at = tare_lower_binary(l, "Minimum", at,
-                           tare_lower_scalar(l, dtype, (double)(tare_lower_in_type(l, 0)->dims[axis] - 1)));
-    const struct tare_edge inputs[] = { tare_lower_in(l, 0), at, tare_lower_scalar(l, TARE_DT_INT32, (double)axis) };
-    tare_lower_set(l, tare_lower_end(l, tare_lower_begin(l, "GatherV2", inputs, 3)));
-    return true;
-}
-
 /* ---- others ---- */
 
 /* min(max(x, 0), 6) */
@@ -446,7 +404,7 @@ static const struct {
     { "divide", match_softmax },       { "divide", match_avg_pool },        { "divide", match_mean },
     { "divide", tare_lower_erf },      { "add", match_batch_norm },         { "add", match_bias },
     { "subtract", match_log_softmax }, { "reduce_window", match_max_pool }, { "minimum", match_relu6 },
-    { "gather", match_table },
+    { "gather", tare_lower_table },
 };
 
 bool tare_lower_pattern(struct tare_lowering *l) {

@@ -257,6 +257,20 @@ def patterns():
     expect(gather(arg, index, 1, [2, 1, 6, 4], [2, 3, 4], (2, 3, 2, 6, 4)), np.moveaxis(x[:, inside], 0, 2))
     expect(gather(arg, index, 1, [1, 1, 6, 4], [0, 3, 4], (1, 2, 3, 6, 4)), x[:1, inside])
 
+    def gather_by_vectors(v, index, axes, collapsed, slices, offsets, out):
+        return f.op('gather', [v, index], [ten(out, 'f32')], {
+            'offset_dims': ivec(offsets), 'collapsed_slice_dims': ivec(collapsed), 'operand_batching_dims': ivec([]),
+            'start_indices_batching_dims': ivec([]), 'start_index_map': ivec(axes), 'index_vector_dim': I(2),
+            'slice_sizes': ivec(slices), 'indices_are_sorted': B(False)})
+
+    # The numbers of axes that are taken whole are clamped to 0.
+    pairs = constant(f, np.concatenate([at[:, ::-1], at], 2))
+    expect(gather_by_vectors(arg, pairs, [2, 1], [], [2, 1, 6, 4], [0, 3, 4, 5], (2, 2, 3, 1, 6, 4)),
+           x[:, inside][:, :, :, None])
+    expect(gather_by_vectors(arg, pairs, [2, 1], [2], [2, 6, 1, 4], [0, 1, 4], (2, 6, 2, 3, 4)), x[:, :, inside[:, ::-1]])
+    expect(gather_by_vectors(arg, pairs, [2, 1], [], [2, 1, 1, 4], [0, 3, 4, 5], (2, 2, 3, 1, 1, 4)),
+           x[:, inside, inside[:, ::-1]][:, :, :, None, None])
+
     def channels(values):
         return spread(constant(f, np.asarray(values, np.float32)), (1, 1, 1, 4), [3])
 
