@@ -123,6 +123,9 @@ tare_status tare_exact_outputs(struct tare_exact_values *values);
 /* tpu/exact/loops.c: states that a loop adds to (TARE_EXACT_ARITHMETIC). */
 tare_status tare_exact_loop_states(struct tare_exact_values *values);
 
+/* tpu/exact/limits.c: edges of inputs that are limited to the range of bfloat16. */
+tare_status tare_exact_limits(struct tare_exact_values *values);
+
 /* tpu/exact/forward.c: arithmetic after exact values, and values that pass from one op to another. */
 tare_status tare_exact_forward(struct tare_exact_values *values);
 /* Why an operand is exact, looking through moves, which have the dtype of their neighbours; NULL: it is not. */
@@ -139,6 +142,9 @@ static inline struct tare_edge tare_exact_before_moves(struct tare_edge edge) {
 
 /* tpu/exact/values.c, for those. */
 struct tare_exact_slot *tare_exact_find(const struct tare_map *map, const void *node, int index);
+/* Adds a slot to one of the maps; *added: NULL if it is known. */
+tare_status tare_exact_add(struct tare_exact_slot **added, struct tare_exact_values *values, struct tare_map *map,
+                           const void *node, int index, struct tare_exact_why why);
 /* The node keeps its dtype. */
 tare_status tare_exact_keep(struct tare_exact_values *values, const struct tare_node *node, struct tare_exact_why why);
 /* The edge stays float32, or the return of a graph, whose index is tare_exact_return_index. */

@@ -85,9 +85,8 @@ struct tare_exact_slot *tare_exact_find(const struct tare_map *map, const void *
     return tare_map_get_n(map, (const char *)&key, sizeof key);
 }
 
-/* *added: NULL if the slot is known. */
-static tare_status add_slot(struct tare_exact_slot **added, struct tare_exact_values *v, struct tare_map *map,
-                            const void *node, int index, struct tare_exact_why why) {
+tare_status tare_exact_add(struct tare_exact_slot **added, struct tare_exact_values *v, struct tare_map *map,
+                           const void *node, int index, struct tare_exact_why why) {
     struct tare_exact_slot *slot;
     *added = NULL;
     if (!why.reason) return TARE_NO_MEMORY;
@@ -102,12 +101,12 @@ static tare_status add_slot(struct tare_exact_slot **added, struct tare_exact_va
 
 tare_status tare_exact_mark(struct tare_exact_values *v, const void *node, int index, struct tare_exact_why why) {
     struct tare_exact_slot *slot;
-    return add_slot(&slot, v, &v->by_edge, node, index, why);
+    return tare_exact_add(&slot, v, &v->by_edge, node, index, why);
 }
 
 static tare_status push(struct tare_exact_values *v, const void *node, int index, struct tare_exact_why why) {
     struct tare_exact_slot *slot;
-    TARE_TRY(add_slot(&slot, v, &v->by_edge, node, index, why));
+    TARE_TRY(tare_exact_add(&slot, v, &v->by_edge, node, index, why));
     if (!slot) return TARE_OK;
     slot->next = v->worklist;
     v->worklist = slot;
@@ -116,7 +115,7 @@ static tare_status push(struct tare_exact_values *v, const void *node, int index
 
 tare_status tare_exact_keep(struct tare_exact_values *v, const struct tare_node *node, struct tare_exact_why why) {
     struct tare_exact_slot *slot;
-    return add_slot(&slot, v, &v->by_node, node, 0, why);
+    return tare_exact_add(&slot, v, &v->by_node, node, 0, why);
 }
 
 /* ---- where weaker levels stop ---- */
@@ -320,42 +319,6 @@ static tare_status seed_level(struct tare_exact_values *v, enum tare_exact_level
     return follow_all(v);
 }
 
-/* ---- range ---- */
-
-static bool takes_masks(const struct tare_node *node) {
-    static const char *const ops[] = { "AddV2",  "Add", "AddN", "Sub",     "Maximum",    "Minimum", "SelectV2",
-                                       "Select", "Max", "Min",  "Softmax", "LogSoftmax", NULL };
-    return tare_op_is_one_of(node->op, ops);
-}
-
-/* Every move before the value becomes bfloat16 together with it: the cast may be at any of them. */
-static tare_status limit(struct tare_exact_values *v, struct tare_edge edge) {
-    struct tare_exact_slot *slot = NULL;
-    for (bool more = true; more;) {
-        const struct tare_value_fact *fact = tare_value_fact(v->facts, edge);
-        if ((!tare_fact_is_input(fact) && !fact->wild) || !tare_exact_carries_floats(tare_edge_dtype(edge)))
-            return TARE_OK;
-        TARE_TRY(
-            add_slot(&slot, v, &v->limited, edge.node, edge.index, (struct tare_exact_why){ "", TARE_EXACT_LOCAL }));
-        more =
-            slot && !tare_node_is_arg(edge.node) && tare_node_has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs;
-        if (more) edge = edge.node->inputs[0];
-    }
-    return TARE_OK;
-}
-
-static tare_status find_limits(struct tare_exact_values *v) {
-    for (size_t g = 0; g < v->n_views; g++)
-        for (size_t i = 0; i < v->views[g].graph->n_nodes; i++) {
-            const struct tare_node *node = v->views[g].graph->nodes[i];
-            for (size_t k = 0;
-                 v->views[g].converted && tare_exact_counts(&v->views[g], i) && takes_masks(node) && k < node->n_inputs;
-                 k++)
-                TARE_TRY(limit(v, node->inputs[k]));
-        }
-    return TARE_OK;
-}
-
 /* ---- all of it ---- */
 
 static tare_status analyse(struct tare_exact_values *v) {
@@ -366,7 +329,7 @@ static tare_status analyse(struct tare_exact_values *v) {
     for (int level = 0; level < TARE_EXACT_LEVELS; level++)
         TARE_TRY(seed_level(v, (enum tare_exact_level)level));
     if (v->options->rounds_magnitudes) return TARE_OK;
-    TARE_TRY(find_limits(v));
+    TARE_TRY(tare_exact_limits(v));
     TARE_TRY(tare_exact_forward(v));
     return tare_exact_boundaries(v);
 }
