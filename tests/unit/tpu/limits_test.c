@@ -27,7 +27,8 @@ static void convert(struct net *net, struct tare_edge mask) {
     size_t changes = 0;
     scores = mini_node(net->inner, "AddV2", "masked", 2, scores, mask);
     scores = mini_node(net->inner, "Softmax", "softmax", 1, scores);
-    mini_return(net->inner, "y", mini_node(net->inner, "MatMul", "values", 2, scores, mini_node(net->inner, "MatMul", "v", 2, y, y)));
+    mini_return(net->inner, "y",
+                mini_node(net->inner, "MatMul", "values", 2, scores, mini_node(net->inner, "MatMul", "v", 2, y, y)));
     call = mini_call(net->f, "PartitionedCall", "call", net->inner, 2, mini_arg(net->f, "x", TARE_DT_FLOAT),
                      mini_arg(net->f, "m", TARE_DT_FLOAT));
     mini_return(net->f, "y", call);
