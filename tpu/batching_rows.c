@@ -132,13 +132,16 @@ static int after_product(const struct frame *f, const struct tare_node *node) {
     return b < rb - 2 ? b + (ra > rb ? ra - rb : 0) : rb - 1 + (ra > rb ? ra - rb : 0);
 }
 
-/* Operands are aligned at their last axes. */
+/* Operands are aligned at their last axes; rows on two of them are pairs of rows. */
 static int after_elementwise(const struct frame *f, const struct tare_node *node, int rank) {
     int out = NONE;
     for (size_t i = 0; i < node->n_inputs; i++) {
         const int axis = axis_of(f, node->inputs[i]), own = shape_of(f, node->inputs[i])->rank;
         if (axis == NONE) continue;
-        if (out != NONE && out != axis + rank - own) return NONE;
+        if (out != NONE && out != axis + rank - own) {
+            mixes(f, node, "combines rows with each other");
+            return NONE;
+        }
         out = axis + rank - own;
     }
     return out;
@@ -151,13 +154,47 @@ static int after_transpose(const struct tare_node *node, int axis) {
     return NONE;
 }
 
+/* ---- indices ---- */
+
+/* Whether positions are counted by row, as ids + range(rows) · width: those of one row are not those of another. */
+static bool counts_rows(const struct frame *f, struct tare_edge edge, int depth) {
+    const struct tare_node *node = edge.node;
+    if (depth == DEEPEST || tare_node_is_arg(node) || !tare_dtype_is_integer(tare_edge_dtype(edge))) return false;
+    if (tare_node_is(node, "Range")) return shape_of(f, edge)->rank == 1 && shape_of(f, edge)->dims[0] % ROWS == 0;
+    if (!tare_node_has_flag(node, TARE_OP_ELEMENTWISE | TARE_OP_MOVE)) return false;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        if (counts_rows(f, node->inputs[i], depth + 1)) return true;
+    return false;
+}
+
+static const struct {
+    const char *op, *what; /* op: the beginning of its name */
+    size_t input;          /* of the indices */
+} by_index[] = {
+    { "Segment", "reduces rows by an index", 1 },       { "UnsortedSegment", "reduces rows by an index", 1 },
+    { "SparseSegment", "reduces rows by an index", 2 }, { "TensorScatter", "writes rows by an index", 1 },
+    { "ScatterNd", "writes rows by an index", 0 },
+};
+
+/* Rows that go where an index of the row says meet those of other requests with this index. */
+static bool joins_by_index(const struct frame *f, const struct tare_node *node) {
+    for (size_t i = 0; i < sizeof by_index / sizeof *by_index; i++) {
+        const size_t input = by_index[i].input;
+        if (strncmp(node->op, by_index[i].op, strlen(by_index[i].op)) != 0 || input >= node->n_inputs) continue;
+        if (axis_of(f, node->inputs[input]) == NONE || counts_rows(f, node->inputs[input], 0)) return false;
+        mixes(f, node, by_index[i].what);
+        return true;
+    }
+    return false;
+}
+
 /* Look-ups: rows of indices stay rows; a look-up among the rows mixes them. */
 static int after_gather(const struct frame *f, const struct tare_node *node) {
     const int table = axis_of(f, node->inputs[0]), rank = shape_of(f, node->inputs[0])->rank;
     const int indices = axis_of(f, node->inputs[1]);
     bool is_axis[TARE_MAX_RANK] = { true };
     if (tare_node_int(node, "batch_dims", 0) || (node->n_inputs > 2 && !axes_of(node, 2, rank, is_axis))) return NONE;
-    if (table != NONE && is_axis[table]) {
+    if (table != NONE && is_axis[table] && !counts_rows(f, node->inputs[1], 0)) {
         mixes(f, node, "looks up rows by an index");
         return NONE;
     }
@@ -175,6 +212,7 @@ static int after(const struct frame *f, const struct tare_node *node, int output
     if (to->rank < 0 || tare_node_has_flag(node, TARE_OP_SHAPE_ONLY)) return NONE;
     if (tare_op_is_one_of(node->op, products)) return after_product(f, node);
     if (tare_op_is_one_of(node->op, lookups)) return after_gather(f, node);
+    if (joins_by_index(f, node)) return NONE;
     if (tare_node_has_flag(node, TARE_OP_ELEMENTWISE)) return after_elementwise(f, node, to->rank);
     if (axis == NONE) return NONE;
     for (size_t i = 0; i < sizeof along / sizeof *along; i++) {

@@ -405,6 +405,71 @@ static void computation_along_the_batch__is_found(void **state) {
     }
 }
 
+/* What is computed from x by an index of each row. */
+typedef struct tare_edge (*by_index)(struct tare_graph *graph, struct tare_edge x, struct tare_edge ids);
+
+static struct tare_edge sums_of_segments(struct tare_graph *graph, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_edge sums = mini_node(graph, "UnsortedSegmentSum", "mixes", 3, x, ids, mini_int(graph, "n", 3));
+    return mini_node(graph, "GatherV2", "y", 3, sums, ids, mini_int(graph, "axis", 0));
+}
+
+static struct tare_edge scattered_rows(struct tare_graph *graph, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_edge indices = mini_node(graph, "ExpandDims", "indices", 2, ids, mini_int(graph, "axis", 1));
+    return mini_node(graph, "TensorScatterAdd", "mixes", 3, x, indices, x);
+}
+
+/* Which rows have the index of which. */
+static struct tare_edge pairs_of_rows(struct tare_graph *graph, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_edge column = mini_node(graph, "ExpandDims", "column", 2, ids, mini_int(graph, "one", 1));
+    struct tare_node *equal = mini_open(graph, "Equal", "mixes", 2, column,
+                                        mini_node(graph, "ExpandDims", "row", 2, ids, mini_int(graph, "zero", 0)));
+    struct tare_node *same = mini_open(graph, "Cast", "same", 1, mini_done(equal));
+    mini_ok(tare_node_set_type(same, "DstT", TARE_DT_FLOAT));
+    return mini_node(graph, "MatMul", "y", 2, mini_done(same), x);
+}
+
+/* The element of each row that the index names, by its position among the elements of all rows. */
+static struct tare_edge elements_of_rows(struct tare_graph *graph, struct tare_edge x, struct tare_edge ids) {
+    const struct tare_edge rows = mini_node(graph, "Size", "rows", 1, ids);
+    struct tare_edge first =
+        mini_node(graph, "Range", "range", 3, mini_int(graph, "start", 0), rows, mini_int(graph, "delta", 1));
+    const int32_t flat[] = { -1 };
+    first = mini_node(graph, "Mul", "first", 2, first, mini_int(graph, "width", 3));
+    return mini_node(graph, "GatherV2", "y", 3,
+                     mini_node(graph, "Reshape", "flat", 2, x, mini_ints(graph, "shape", 1, flat)),
+                     mini_node(graph, "AddV2", "positions", 2, ids, first), mini_int(graph, "axis", 0));
+}
+
+static void rows_that_meet_by_an_index__are_found(void **state) {
+    static const struct {
+        by_index compute;
+        const char *text;
+    } cases[] = {
+        { sums_of_segments, "function rows: node 'mixes' (UnsortedSegmentSum) reduces rows by an index" },
+        { scattered_rows, "function rows: node 'mixes' (TensorScatterAdd) writes rows by an index" },
+        { pairs_of_rows, "function rows: node 'mixes' (Equal) combines rows with each other" },
+        { elements_of_rows, NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tare_batch_options options = of(TARE_BATCH_CONCRETE, "rows");
+        struct fixture f;
+        set_up(&f, tare_shape_make(2, -1, 3));
+        struct tare_graph *graph = tare_model_add_function(f.model, "rows");
+        const struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
+        struct tare_node *largest = mini_open(graph, "ArgMax", "ids", 2, x, mini_int(graph, "last", 1));
+        mini_ok(tare_node_set_type(largest, "output_type", TARE_DT_INT32));
+        mini_return(graph, "y", cases[i].compute(graph, x, mini_done(largest)));
+        mini_call(f.model->main, "PartitionedCall", "rows", graph, 1, f.x);
+        mini_ok(batch(&f, &options, 1));
+        if (cases[i].text)
+            assert_string_equal(f.result.mixing, cases[i].text);
+        else
+            assert_null(f.result.mixing);
+        tear_down(&f);
+    }
+}
+
 /* Squeeze without axes removes a batch of 1. */
 static void batches_of_one_row_that_fail__are_a_warning(void **state) {
     struct tare_batch_options options = of(TARE_BATCH_CONCRETE, "squeeze");
@@ -486,6 +551,7 @@ int main(void) {
         cmocka_unit_test(an_output_whose_rows_are_not_known__is_noted),
         cmocka_unit_test(an_output_whose_columns_follow_the_batch__is_noted),
         cmocka_unit_test(computation_along_the_batch__is_found),
+        cmocka_unit_test(rows_that_meet_by_an_index__are_found),
         cmocka_unit_test(batches_of_one_row_that_fail__are_a_warning),
         cmocka_unit_test(open_dimensions__are_noted),
     };
