@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "datasets/array_file.h"
 #include "datasets/csv_file.h"
+#include "datasets/data_folder.h"
 #include "datasets/foreign_file.h"
 #include "datasets/image_folder.h"
 #include "datasets/record_kind.h"
@@ -156,20 +157,6 @@ const char *tare_data_arrays_name(size_t *length, const char *path, size_t i) {
     return item;
 }
 
-/* Of a folder without images: its files, but for hidden ones and markers such as _SUCCESS. */
-static tare_status add_folder(struct tare_file_list *files, const char *folder) {
-    struct tare_file_list names = { 0 };
-    tare_status status = tare_file_list(&names, folder);
-    for (size_t i = 0; i < names.count && status == TARE_OK; i++) {
-        char *path = tare_path_join(folder, names.names[i]);
-        if (!path || (*names.names[i] != '.' && *names.names[i] != '_' && !tare_file_list_add(files, path)))
-            status = TARE_NO_MEMORY;
-        tare_free(path);
-    }
-    tare_file_list_free(&names);
-    return status;
-}
-
 tare_status tare_data_files_add(struct tare_file_list *files, const char *path) {
     struct tare_file_list found = { 0 };
     tare_status status = TARE_OK;
@@ -178,10 +165,8 @@ tare_status tare_data_files_add(struct tare_file_list *files, const char *path) 
     TARE_CHECK(tare_file_glob(&found, path));
     for (size_t i = 0; i < found.count; i++) {
         const char *name = found.names[i];
-        bool has_images = true;
-        if (tare_file_kind_of(name) == TARE_FILE_DIRECTORY) TARE_CHECK(tare_image_folder_check(&has_images, name));
-        if (!has_images)
-            TARE_CHECK(add_folder(files, name));
+        if (tare_file_kind_of(name) == TARE_FILE_DIRECTORY)
+            TARE_CHECK(tare_data_folder_add(files, name));
         else if (!tare_file_list_add(files, name))
             TARE_CHECK(TARE_NO_MEMORY);
     }

@@ -11,8 +11,7 @@ struct tare_data_file;
 /* Instead of a path: "arrays:NAME=FILE.npy,NAME=FILE.npy" are NPY files with equal numbers of rows, joined into records
  * with one key per file. */
 #define TARE_DATA_ARRAYS "arrays:"
-/* Appends what a path stands for: the files of a pattern, those of a folder that contains neither images nor folders,
- * or itself. */
+/* Appends what a path stands for: the files of a pattern, those of a folder of records (data_folder.h), or itself. */
 tare_status tare_data_files_add(struct tare_file_list *files, const char *path) TARE_WARN_UNUSED;
 /* TARE_USAGE if standard input is among the files more than once: its second reader would find it empty. */
 tare_status tare_data_files_check(const struct tare_file_list *files) TARE_WARN_UNUSED;

@@ -229,17 +229,8 @@ static tare_status open_folder(struct tare_image_folder *folder, const char *pat
     return labels && !is_folder ? keep_file(folder, path, labels) : TARE_OK;
 }
 
-tare_status tare_image_folder_check(bool *out, const char *path) {
-    struct tare_file_list list;
-    TARE_TRY(tare_file_list(&list, path));
-    *out = list.count == 0;
-    for (size_t i = 0; i < list.count && !*out; i++) {
-        const char *name = list.names[i];
-        *out = is_image_name(name) || is_foreign_name(name) || strcmp(name, "saved_model.pb") == 0 ||
-               (*name != '.' && tare_file_kind_in(path, name) == TARE_FILE_DIRECTORY);
-    }
-    tare_file_list_free(&list);
-    return TARE_OK;
+bool tare_image_folder_takes(const char *name) {
+    return is_image_name(name) || is_foreign_name(name);
 }
 
 tare_status tare_image_folder_open(struct tare_image_folder **out, const char *path, const char *labels) {

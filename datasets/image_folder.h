@@ -17,8 +17,8 @@ struct tare_image_folder;
  * below `path` without images. */
 tare_status tare_image_folder_open(struct tare_image_folder **out, const char *path,
                                    const char *labels) TARE_WARN_UNUSED;
-/* Sets *out to false for a folder of files that are no images (and no SavedModel): files of records. */
-tare_status tare_image_folder_check(bool *out, const char *path) TARE_WARN_UNUSED;
+/* Whether a file of this name is an image, also of a kind that is not read. */
+bool tare_image_folder_takes(const char *name);
 void tare_image_folder_close(struct tare_image_folder *folder);
 int64_t tare_image_folder_count(const struct tare_image_folder *folder);
 /* Reads image i; reset *out also after a failure. */

@@ -37,7 +37,15 @@ touch parts/_SUCCESS parts/.crc
 "$tare" calibrate "$model" --data parts -o parts.calib --quiet 2>log || fail "calibrate --data FOLDER: $(cat log)"
 grep -q '"records": 43' <<<"$("$tare" show parts.calib --json)" || fail "a folder of record files has other records"
 mkdir empty
-expect 1 "empty: no images" "$tare" calibrate "$model" --data empty -o none.calib
+expect 1 "empty: no records and no images" "$tare" calibrate "$model" --data empty -o none.calib
+touch parts/README.md parts/dataset_info.json
+mkdir -p nested/deep && cp -r parts nested/deep && touch nested/LICENSE
+"$tare" calibrate "$model" --data nested -o nested.calib --quiet 2>log || fail "calibrate --data FOLDER with folders: $(cat log)"
+grep -q '"records": 43' <<<"$("$tare" show nested.calib --json)" || fail "a folder of folders has other records"
+echo notes >empty/notes.md
+expect 1 "'empty/notes.md' has the name of a description" "$tare" calibrate "$model" --data empty -o none.calib
+touch nested/deep/a.png
+expect 1 "images next to records: nested/deep/a.png, nested/deep/parts/a.npz" "$tare" calibrate "$model" --data nested -o none.calib
 
 # ---- names of inputs, and of files, that contain an equals sign ----
 cp images.npy 'a=b.npy'
