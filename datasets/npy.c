@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/output.h"
 #include "base/strbuf.h"
+#include "base/tensor/float8.h"
 #include "base/tensor/number.h"
 
 #include <errno.h>
@@ -64,7 +65,10 @@ static tare_status parse_descr(struct tare_npy_view *view, const char *text) {
         view->item = tare_dtype_size(view->dtype);
         return TARE_OK;
     }
-    return TARE_FAIL(TARE_UNSUPPORTED, "arrays of %.*s are not read", (int)strcspn(at + 1, "'") + 2, at);
+    return TARE_FAIL(
+        TARE_UNSUPPORTED,
+        "arrays of %.*s are not read (expected numbers, booleans or strings, such as array.astype('float32'))",
+        (int)strcspn(at + 1, "'") + 2, at);
 }
 
 static tare_status parse_shape(struct tare_npy_view *view, const char *text) {
@@ -273,10 +277,14 @@ struct tare_npy_writer {
     bool whole; /* the shape is the row's own, without an axis of rows */
 };
 
+/* Floats that NumPy lacks and float32 contains. */
+static bool is_widened(int dtype) {
+    return dtype == TARE_DT_BFLOAT16 || tare_float8_format(dtype);
+}
+
 static const char *code_of(int dtype) {
+    if (is_widened(dtype)) return "f4";
     switch (dtype) {
-    case TARE_DT_BFLOAT16:
-        return "f4";
     case TARE_DT_QINT8:
     case TARE_DT_INT4:
     case TARE_DT_INT2:
@@ -353,12 +361,12 @@ tare_status tare_npy_create(struct tare_npy_writer **out, const char *path, int 
     return create(out, path, dtype, row, false);
 }
 
-static tare_status append_bfloat16(struct tare_npy_writer *writer, const struct tare_tensor *rows) {
+static tare_status append_widened(struct tare_npy_writer *writer, const struct tare_tensor *rows) {
     float chunk[256];
     for (int64_t i = 0; i < rows->elements;) {
         int64_t n = rows->elements - i < 256 ? rows->elements - i : 256;
         for (int64_t k = 0; k < n; k++)
-            chunk[k] = tare_float_from_bfloat16(TARE_CONST_DATA(uint16_t, rows)[i + k]);
+            chunk[k] = (float)tare_tensor_get_f64(rows, i + k);
         TARE_TRY(tare_output_file_write(&writer->file, chunk, (size_t)n * sizeof *chunk));
         i += n;
     }
@@ -370,8 +378,8 @@ static tare_status append_splat(struct tare_npy_writer *writer, const struct tar
     one.splat = false;
     one.elements = 1;
     for (int64_t i = 0; i < rows->elements; i++) {
-        if (rows->dtype == TARE_DT_BFLOAT16)
-            TARE_TRY(append_bfloat16(writer, &one));
+        if (is_widened(rows->dtype))
+            TARE_TRY(append_widened(writer, &one));
         else
             TARE_TRY(tare_output_file_write(&writer->file, one.data, tare_dtype_size(one.dtype)));
     }
@@ -391,7 +399,7 @@ tare_status tare_npy_append(struct tare_npy_writer *writer, const struct tare_te
         writer->rows +=
             rows->shape.rank > writer->row.rank ? rows->shape.dims[0] : 1; /* rows without elements are counted */
     if (rows->splat) return append_splat(writer, rows);
-    if (rows->dtype == TARE_DT_BFLOAT16) return append_bfloat16(writer, rows);
+    if (is_widened(rows->dtype)) return append_widened(writer, rows);
     return tare_output_file_write(&writer->file, rows->data, tare_tensor_bytes(rows));
 }
 

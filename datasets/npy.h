@@ -24,7 +24,7 @@ tare_status tare_npy_view_rows(struct tare_tensor *out, const struct tare_npy_vi
 tare_status tare_npy_read(struct tare_tensor *out, const char *path) TARE_WARN_UNUSED;
 
 /* Writes rows to a file: the first axis grows. bfloat16, which NumPy lacks, is written as float32 without loss;
- * quantized and 4-bit types as the integers that store them. */
+ * so are 8-bit floats; quantized and 4-bit types as the integers that store them. */
 struct tare_npy_writer;
 /* `row` is the shape of one row; the file's shape is [rows, row…]. */
 tare_status tare_npy_create(struct tare_npy_writer **out, const char *path, int dtype,

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/poison.h"
+#include "base/tensor/float8.h"
 #include "base/tensor/narrow.h"
 #include "base/tensor/number.h"
 
@@ -473,6 +474,12 @@ double tare_tensor_get_f64(const struct tare_tensor *t, int64_t i) {
         return tare_float_from_half(TARE_CONST_DATA(uint16_t, t)[at]);
     case TARE_DT_BFLOAT16:
         return tare_float_from_bfloat16(TARE_CONST_DATA(uint16_t, t)[at]);
+    case TARE_DT_FLOAT8_E5M2:
+    case TARE_DT_FLOAT8_E4M3FN:
+    case TARE_DT_FLOAT8_E4M3FNUZ:
+    case TARE_DT_FLOAT8_E4M3B11FNUZ:
+    case TARE_DT_FLOAT8_E5M2FNUZ:
+        return tare_float8_decode(tare_float8_format(t->dtype), TARE_CONST_DATA(uint8_t, t)[at]);
     case TARE_DT_UINT64:
         return (double)TARE_CONST_DATA(uint64_t, t)[at];
     default:
@@ -549,6 +556,13 @@ void tare_tensor_set_f64(struct tare_tensor *t, int64_t i, double value) {
         break;
     case TARE_DT_BFLOAT16:
         TARE_DATA(uint16_t, t)[i] = tare_bfloat16_from_double(value);
+        break;
+    case TARE_DT_FLOAT8_E5M2:
+    case TARE_DT_FLOAT8_E4M3FN:
+    case TARE_DT_FLOAT8_E4M3FNUZ:
+    case TARE_DT_FLOAT8_E4M3B11FNUZ:
+    case TARE_DT_FLOAT8_E5M2FNUZ:
+        TARE_DATA(uint8_t, t)[i] = tare_float8_encode(tare_float8_format(t->dtype), value);
         break;
     case TARE_DT_COMPLEX64:
         TARE_DATA(_Complex float, t)[i] = (float)value;

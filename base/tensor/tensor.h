@@ -84,7 +84,7 @@ tare_status tare_tensor_from(struct tare_tensor *out, int dtype, const struct ta
                              const void *values) TARE_WARN_UNUSED;
 /* Element i of an integer or bool tensor as int64. */
 int64_t tare_tensor_get_i64(const struct tare_tensor *tensor, int64_t i);
-/* Element i of a real, integer or bool tensor as double. */
+/* Element i of a real (also 8-bit), integer or bool tensor as double. */
 double tare_tensor_get_f64(const struct tare_tensor *tensor, int64_t i);
 /* Element i of `a` minus element i of `b`, real, integer or bool tensors. The difference of two integers is exact
  * before it is rounded to double: it is not 0 for 64-bit integers that round to the same double. */
@@ -93,8 +93,8 @@ double tare_tensor_difference(const struct tare_tensor *a, const struct tare_ten
 _Complex double tare_tensor_get_c128(const struct tare_tensor *tensor, int64_t i);
 /* Writes element i of an integer or bool tensor: the low bits of the value. */
 void tare_tensor_set_i64(struct tare_tensor *tensor, int64_t i, int64_t value);
-/* Writes element i of any numeric tensor. Floating-point elements are rounded to nearest (half and bfloat16 by way of
- * float), integers lose the fraction and saturate (NaN becomes 0), complex ones have no imaginary part. */
+/* Writes element i of any numeric tensor. Floating-point elements are rounded once, to nearest, integers lose the
+ * fraction and saturate (NaN becomes 0), complex ones have no imaginary part. */
 void tare_tensor_set_f64(struct tare_tensor *tensor, int64_t i, double value);
 /* The same for a complex number; other dtypes store its real part. */
 void tare_tensor_set_c128(struct tare_tensor *tensor, int64_t i, _Complex double value);

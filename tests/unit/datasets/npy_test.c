@@ -2,12 +2,14 @@
 #include "datasets/npy.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/tensor/float8.h"
 #include "support/temp.h"
 
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -129,7 +131,9 @@ static void read__refuses_other_arrays(void **state) {
     struct tare_tensor t;
     (void)state;
     assert_int_equal(tare_npy_read(&t, GOLDEN "dates.npy"), TARE_UNSUPPORTED);
-    assert_string_equal(tare_error_text(), GOLDEN "dates.npy: arrays of '<M8[D]' are not read");
+    assert_string_equal(tare_error_text(), GOLDEN
+                        "dates.npy: arrays of '<M8[D]' are not read (expected numbers, booleans or strings, such as "
+                        "array.astype('float32'))");
     assert_int_equal(tare_npy_read(&t, GOLDEN "record.npy"), TARE_UNSUPPORTED);
     assert_int_equal(tare_npy_read(&t, GOLDEN "make.py"), TARE_CORRUPT);
     assert_int_equal(tare_npy_read(&t, GOLDEN "none.npy"), TARE_NOT_FOUND);
@@ -215,6 +219,30 @@ static void append__grows_the_first_axis(void **state) {
     tare_tensor_reset(&splat);
 }
 
+/* Each code of an 8-bit float is read as the number that it stands for. */
+static void eight_bit_floats__are_written_as_float32(void **state) {
+    static const int dtypes[] = { TARE_DT_FLOAT8_E4M3FN, TARE_DT_FLOAT8_E5M2, TARE_DT_FLOAT8_E4M3B11FNUZ };
+    const struct tare_shape shape = tare_shape_make(1, 256);
+    uint8_t every[256];
+    (void)state;
+    for (int i = 0; i < 256; i++)
+        every[i] = (uint8_t)i;
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
+        struct tare_tensor codes, in;
+        assert_int_equal(tare_tensor_from(&codes, dtypes[d], &shape, every), TARE_OK);
+        assert_int_equal(tare_npy_write(temp_path("float8.npy"), &codes), TARE_OK);
+        assert_int_equal(tare_npy_read(&in, temp_path("float8.npy")), TARE_OK);
+        assert_int_equal(in.dtype, TARE_DT_FLOAT);
+        for (int i = 0; i < 256; i++) {
+            const float expected = tare_float8_decode(tare_float8_format(dtypes[d]), (uint8_t)i);
+            const float found = TARE_CONST_DATA(float, &in)[i];
+            assert_true(isnan(expected) ? isnan(found) : found == expected);
+        }
+        tare_tensor_reset(&codes);
+        tare_tensor_reset(&in);
+    }
+}
+
 static void append__counts_rows_without_elements(void **state) {
     struct tare_npy_writer *writer;
     struct tare_shape row = tare_shape_make(1, 0), three = tare_shape_make(2, 3, 0);
@@ -292,6 +320,7 @@ int main(void) {
         cmocka_unit_test(read__refuses_absurd_shapes),
         cmocka_unit_test(write__is_read_back),
         cmocka_unit_test(append__grows_the_first_axis),
+        cmocka_unit_test(eight_bit_floats__are_written_as_float32),
         cmocka_unit_test(append__counts_rows_without_elements),
         cmocka_unit_test(append__refuses_what_does_not_fit),
         cmocka_unit_test(view__of_an_empty_array_with_absurd_dimensions_is_refused),

@@ -2,6 +2,7 @@
  * double has every middle between two of them. */
 #include "base/tensor/dtype.h"
 #include "base/tensor/float8.h"
+#include "base/tensor/tensor.h"
 
 #include <math.h>
 #include <string.h>
@@ -109,6 +110,22 @@ static void arrays__equal_single_numbers(void **state) {
     }
 }
 
+/* Elements of tensors follow the same rules as single numbers. */
+static void tensors__have_numbers_as_elements(void **state) {
+    const struct tare_shape shape = tare_shape_make(1, 2);
+    (void)state;
+    for (int i = 0; i < FORMATS; i++) {
+        struct tare_tensor tensor;
+        assert_int_equal(tare_tensor_new(&tensor, dtypes[i], &shape), TARE_OK);
+        tare_tensor_set_f64(&tensor, 0, -1.7);
+        tare_tensor_set_f64(&tensor, 1, 1e9);
+        assert_int_equal(TARE_CONST_DATA(uint8_t, &tensor)[0], tare_float8_encode(format(i), -1.7));
+        assert_true(tare_tensor_get_f64(&tensor, 0) == -1.75);
+        assert_false(isfinite(tare_tensor_get_f64(&tensor, 1)));
+        tare_tensor_reset(&tensor);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decode__is_the_number_of_the_fields),
@@ -116,6 +133,7 @@ int main(void) {
         cmocka_unit_test(encode__overflows_to_nan_or_infinity),
         cmocka_unit_test(saturate__is_the_largest_number_beyond_it),
         cmocka_unit_test(arrays__equal_single_numbers),
+        cmocka_unit_test(tensors__have_numbers_as_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
