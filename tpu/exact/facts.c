@@ -11,6 +11,7 @@
 #include "graph/graphs.h"
 #include "graph/op.h"
 
+#include <complex.h>
 #include <math.h>
 #include <string.h>
 
@@ -32,8 +33,12 @@ struct tare_value_facts {
     struct tare_graph_table by_graph;
 };
 
+static bool is_complex(int dtype) {
+    return dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128;
+}
+
 static bool carries_floats(int dtype) {
-    return tare_dtype_is_floating(dtype) || dtype == TARE_DT_VARIANT;
+    return tare_dtype_is_floating(dtype) || dtype == TARE_DT_VARIANT || is_complex(dtype);
 }
 
 static bool has_float_output(const struct tare_node *node) {
@@ -122,13 +127,18 @@ static bool is_mask(const struct tare_tensor *value) {
     return zero && other <= -16;
 }
 
+/* An element; of complex numbers its magnitude. */
+static double element(const struct tare_tensor *value, int64_t i) {
+    return is_complex(value->dtype) ? cabs(tare_tensor_get_c128(value, i)) : tare_tensor_get_f64(value, i);
+}
+
 /* Mean and deviation of `length` elements. */
 static void measure_part(struct tare_value_fact *fact, const struct tare_tensor *value, int64_t from, int64_t length) {
     const int64_t step = length / MOST_MEASURED + 1;
     double sum = 0, squares = 0;
     int64_t count = 0;
     for (int64_t i = from; i < from + length; i += step, count++) {
-        const double x = tare_tensor_get_f64(value, i);
+        const double x = element(value, i);
         if (!isfinite(x)) return;
         sum += x;
         squares += x * x;
@@ -142,15 +152,14 @@ static void measure(struct tare_value_fact *fact, const struct tare_tensor *valu
     fact->last = value->shape.rank > 0 ? (float)value->shape.dims[value->shape.rank - 1] : 1;
     fact->large = value->elements > TARE_LARGE || value->dtype == TARE_DT_INT8 || value->dtype == TARE_DT_INT4 ||
                   value->dtype == TARE_DT_UINT8 || value->dtype == TARE_DT_UINT4;
-    if (!value->data || value->elements < 1 || tare_dtype_size(value->dtype) == 0 || value->dtype == TARE_DT_STRING ||
-        value->dtype == TARE_DT_COMPLEX64 || value->dtype == TARE_DT_COMPLEX128)
+    if (!value->data || value->elements < 1 || tare_dtype_size(value->dtype) == 0 || value->dtype == TARE_DT_STRING)
         return;
     if (value->splat) {
-        fact->mean = (float)tare_tensor_get_f64(value, 0);
+        fact->mean = (float)element(value, 0);
         fact->spread = 0;
         return;
     }
-    if (is_mask(value))
+    if (!is_complex(value->dtype) && is_mask(value))
         fact->spread = 0;
     else
         measure_part(fact, value, 0, value->elements);
@@ -291,6 +300,7 @@ static enum rule rule_of(const struct tare_node *node) {
         { "Sub", SUBTRACTS },
         { "BiasAdd", ADDS },
         { "BiasAddV1", ADDS },
+        { "Complex", ADDS },
         { "SquaredDifference", SQUARES },
         { "Mul", MULTIPLIES },
         { "RealDiv", DIVIDES },
@@ -319,6 +329,7 @@ static enum rule rule_of(const struct tare_node *node) {
         { "Maximum", LIMITS },
         { "Minimum", LIMITS },
     };
+    if (tare_node_is(node, "Exp") && is_complex(tare_edge_dtype(node->inputs[0]))) return IS_UNIT;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (strcmp(node->op, rules[i].op) == 0) return rules[i].rule;
     return NO_RULE;

@@ -96,6 +96,14 @@ bool tare_exact_is_unit(const struct tare_exact_values *values, struct tare_edge
 /* the value before moves and arithmetic with constants: max(x, ε), x + ε, 2 x, −x, max over an axis. */
 struct tare_edge tare_exact_before_constants(const struct tare_exact_values *values, struct tare_edge edge);
 
+/* tpu/exact/angles.c: sines and cosines, of large arguments, exp(i a); exponents; parts of complex numbers. */
+TARE_EXACT_TEST(tare_exact_is_angle);
+TARE_EXACT_TEST(tare_exact_is_large_angle);
+TARE_EXACT_TEST(tare_exact_is_complex_angle);
+TARE_EXACT_TEST(tare_exact_is_exponent);
+TARE_EXACT_TEST(tare_exact_is_large_exponent);
+TARE_EXACT_TEST(tare_exact_becomes_complex);
+
 /* tpu/exact/differences.c */
 TARE_EXACT_TEST(tare_exact_differs_from_itself);
 TARE_EXACT_TEST(tare_exact_differs_by_weights);

@@ -17,15 +17,6 @@ static bool is_wide_float(int dtype) {
     return tare_exact_carries_floats(dtype) && dtype != TARE_DT_VARIANT;
 }
 
-/* Parts of complex numbers: spectra and phases. */
-static bool becomes_complex(const struct tare_exact_values *v, const struct tare_exact_view *view,
-                            const struct tare_node *node) {
-    (void)v;
-    (void)view;
-    return node->n_inputs && node->n_outputs && is_wide_float(tare_edge_dtype(node->inputs[0])) &&
-           tare_dtype_base(node->output_dtypes[0]) == TARE_DT_COMPLEX64;
-}
-
 static const struct tare_value_fact *fact_of(const struct tare_exact_values *v, struct tare_edge edge) {
     return tare_value_fact(v->facts, edge);
 }
@@ -211,40 +202,6 @@ static bool uses_digits(const struct tare_exact_values *v, const struct tare_exa
 
 /* ---- sizes ---- */
 
-/* Arguments of up to this size lose less than 40 dB. A linear function of inputs is as large as they are. */
-static bool is_small(const struct tare_value_fact *fact) {
-    return fact->computed && !fact->wild && !tare_fact_is_linear(fact) &&
-           fabsf(fact->mean) + fact->spread + fact->dev <= 4;
-}
-
-static bool is_angle(const struct tare_exact_values *v, const struct tare_exact_view *view,
-                     const struct tare_node *node) {
-    (void)v;
-    (void)view;
-    return tare_op_is_one_of(node->op, (const char *const[]){ "Sin", "Cos", "Tan", NULL });
-}
-
-static bool is_large_angle(const struct tare_exact_values *v, const struct tare_exact_view *view,
-                           const struct tare_node *node) {
-    return is_angle(v, view, node) && !is_small(fact_of(v, node->inputs[0]));
-}
-
-static bool is_exponential(const struct tare_node *node) {
-    return tare_op_is_one_of(node->op, (const char *const[]){ "Exp", "Expm1", "Sinh", "Cosh", "Pow", NULL });
-}
-
-static bool is_large_exponent(const struct tare_exact_values *v, const struct tare_exact_view *view,
-                              const struct tare_node *node) {
-    (void)view;
-    return is_exponential(node) && !is_small(fact_of(v, node->inputs[0])) && fact_of_node(v, node)->varies;
-}
-
-static bool is_exponent(const struct tare_exact_values *v, const struct tare_exact_view *view,
-                        const struct tare_node *node) {
-    (void)view;
-    return is_exponential(node) && fact_of_node(v, node)->varies;
-}
-
 /* Sums and differences of inputs, and what turns ratios into differences. */
 static bool is_arithmetic_of_inputs(const struct tare_exact_values *v, const struct tare_exact_view *view,
                                     const struct tare_node *node) {
@@ -386,7 +343,8 @@ bool tare_exact_is_found(const struct tare_exact_values *v, const struct tare_ex
 /* ---- the table ---- */
 
 const struct tare_exact_kind tare_exact_kinds[] = {
-    { "is an angle", TARE_EXACT_PRODUCT, false, is_large_angle },
+    { "is an angle", TARE_EXACT_PRODUCT, false, tare_exact_is_large_angle },
+    { "is an angle", TARE_EXACT_PRODUCT, false, tare_exact_is_complex_angle },
     { "is a squared distance", TARE_EXACT_PRODUCT, false, tare_exact_is_expanded_distance },
     { "is a distance of unit vectors", TARE_EXACT_PRODUCT, false, tare_exact_is_cosine_distance },
     { "is a difference of weighted means", TARE_EXACT_PRODUCT, false, tare_exact_differs_by_weights },
@@ -414,11 +372,11 @@ const struct tare_exact_kind tare_exact_kinds[] = {
     { "is a product of one sign", TARE_EXACT_RESULT, false, follows_large_product },
     { "is normalized by a large mean", TARE_EXACT_RESULT, false, normalizes_large_mean },
     { "is rounded to an integer", TARE_EXACT_ARITHMETIC, false, rounds_computed },
-    { "becomes complex", TARE_EXACT_ARITHMETIC, false, becomes_complex },
+    { "becomes complex", TARE_EXACT_ARITHMETIC, false, tare_exact_becomes_complex },
     { "is compared", TARE_EXACT_ARITHMETIC, false, compares_results },
     { "is arithmetic of inputs", TARE_EXACT_ARITHMETIC, false, is_arithmetic_of_inputs },
-    { "is an angle", TARE_EXACT_ARITHMETIC, false, is_angle },
-    { "is an exponent", TARE_EXACT_ARITHMETIC, false, is_large_exponent },
+    { "is an angle", TARE_EXACT_ARITHMETIC, false, tare_exact_is_angle },
+    { "is an exponent", TARE_EXACT_ARITHMETIC, false, tare_exact_is_large_exponent },
     { "has a large mean", TARE_EXACT_ARITHMETIC, false, is_heavy },
     { "is a factor with a large mean", TARE_EXACT_ARITHMETIC, false, is_large_factor },
     { "is multiplied with a precision that the model asks for", TARE_EXACT_ARITHMETIC, false, asks_for_precision },
@@ -426,7 +384,7 @@ const struct tare_exact_kind tare_exact_kinds[] = {
     { "is normalized", TARE_EXACT_ARITHMETIC, false, normalizes },
     { "is computed from constants", TARE_EXACT_ARITHMETIC, false, is_constant_arithmetic },
     { "is a difference of related values", TARE_EXACT_LOCAL, false, tare_exact_differs_from_itself },
-    { "is an exponent", TARE_EXACT_LOCAL, false, is_exponent },
+    { "is an exponent", TARE_EXACT_LOCAL, false, tare_exact_is_exponent },
     { "is a sum", TARE_EXACT_LOCAL, false, is_sum },
     { NULL, TARE_EXACT_LEVELS, false, NULL },
 };

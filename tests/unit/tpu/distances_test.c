@@ -107,11 +107,44 @@ static void an_angle_that_is_a_product_of_inputs__takes_them_unrounded(void **st
     tare_model_free(net.model);
 }
 
+/* The real part of exp(i θ). */
+static struct tare_edge wave(struct net *net, struct tare_edge angle) {
+    const struct tare_edge zero = mini_node(net->f, "ZerosLike", "zeros", 1, angle);
+    struct tare_node *node = mini_open(net->f, "Complex", "complex", 2, zero, angle);
+    mini_ok(tare_node_set_type(node, "Tout", TARE_DT_COMPLEX64));
+    node = mini_open(net->f, "Real", "real", 1, mini_node(net->f, "Exp", "exp", 1, mini_done(node)));
+    mini_ok(tare_node_set_type(node, "Tout", TARE_DT_FLOAT));
+    return mini_done(node);
+}
+
+/* The product of inputs is float32; that of what was complex is not: a wave is no input, and has no mean. */
+static void a_complex_angle_that_is_a_product_of_inputs__takes_them_unrounded(void **state) {
+    struct net net = new_net();
+    (void)state;
+    convert(&net, wave(&net, product(&net, "angle", mini_arg(net.f, "position", TARE_DT_FLOAT))));
+    assert_true(is_float32(&net, "angle"));
+    assert_true(tare_node_is_arg(graph_node(net.f, "angle")->inputs[0].node));
+    assert_false(is_float32(&net, "last"));
+    tare_model_free(net.model);
+}
+
+/* At most 1: rounding it costs as little as that of an activation. */
+static void a_small_computed_complex_angle__is_a_bfloat16_product(void **state) {
+    struct net net = new_net();
+    struct tare_edge x = mini_node(net.f, "Relu", "hidden", 1, mini_arg(net.f, "x", TARE_DT_FLOAT));
+    (void)state;
+    convert(&net, wave(&net, mini_node(net.f, "Tanh", "limited", 1, product(&net, "angle", x))));
+    assert_false(is_float32(&net, "angle"));
+    tare_model_free(net.model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(distances_of_unit_vectors__and_what_is_normalized_stay_float32),
         cmocka_unit_test(similarities_of_unit_vectors__are_rounded),
         cmocka_unit_test(an_angle_that_is_a_product_of_inputs__takes_them_unrounded),
+        cmocka_unit_test(a_complex_angle_that_is_a_product_of_inputs__takes_them_unrounded),
+        cmocka_unit_test(a_small_computed_complex_angle__is_a_bfloat16_product),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
