@@ -104,6 +104,9 @@ TARE_EXACT_TEST(tare_exact_is_exponent);
 TARE_EXACT_TEST(tare_exact_is_large_exponent);
 TARE_EXACT_TEST(tare_exact_becomes_complex);
 
+/* tpu/exact/norms.c: x − mean(x) of a product x of inputs. */
+TARE_EXACT_TEST(tare_exact_normalizes_product);
+
 /* tpu/exact/differences.c */
 TARE_EXACT_TEST(tare_exact_differs_from_itself);
 TARE_EXACT_TEST(tare_exact_differs_by_weights);

@@ -352,6 +352,7 @@ const struct tare_exact_kind tare_exact_kinds[] = {
     { "is a weighted mean of large values", TARE_EXACT_PRODUCT, false, tare_exact_averages_large_values },
     { "is a weighted mean of inputs", TARE_EXACT_PRODUCT, false, tare_exact_averages_inputs },
     { "loses its mean by the weights", TARE_EXACT_PRODUCT, false, tare_exact_removes_mean },
+    { "is a product of inputs that is normalized", TARE_EXACT_PRODUCT, false, tare_exact_normalizes_product },
     { "is a product of inputs with inputs", TARE_EXACT_PRODUCT, false, tare_exact_multiplies_inputs },
     { "is a difference of one product of two inputs", TARE_EXACT_PRODUCT, false, tare_exact_compares_products },
     { "is divided by a part of the same product", TARE_EXACT_PRODUCT, false, tare_exact_is_projection },
