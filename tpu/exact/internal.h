@@ -89,6 +89,8 @@ TARE_EXACT_TEST(tare_exact_is_found);
 bool tare_exact_is_square(const struct tare_node *node);
 /* x² + c² − 2 x·c: a sum of squares of x, and a product of x; */
 TARE_EXACT_TEST(tare_exact_is_expanded_distance);
+/* E[x · xᵀ] − m · mᵀ of a mean m of x; */
+TARE_EXACT_TEST(tare_exact_is_covariance);
 /* 1 − a·b and acos(a·b), where a or b is divided by its norm; */
 TARE_EXACT_TEST(tare_exact_is_cosine_distance);
 /* a value that is divided by its norm; */

@@ -346,6 +346,7 @@ const struct tare_exact_kind tare_exact_kinds[] = {
     { "is an angle", TARE_EXACT_PRODUCT, false, tare_exact_is_large_angle },
     { "is an angle", TARE_EXACT_PRODUCT, false, tare_exact_is_complex_angle },
     { "is a squared distance", TARE_EXACT_PRODUCT, false, tare_exact_is_expanded_distance },
+    { "is a covariance", TARE_EXACT_PRODUCT, false, tare_exact_is_covariance },
     { "is a distance of unit vectors", TARE_EXACT_PRODUCT, false, tare_exact_is_cosine_distance },
     { "is a difference of weighted means", TARE_EXACT_PRODUCT, false, tare_exact_differs_by_weights },
     { "is a difference of log-probabilities", TARE_EXACT_PRODUCT, false, tare_exact_compares_probabilities },

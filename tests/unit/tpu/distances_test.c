@@ -1,8 +1,11 @@
-/* Small differences of products: distances of unit vectors, and angles that a product computes from inputs. */
+/* Small differences of products: distances, also of unit vectors, covariances, and angles that a product computes from
+ * inputs. */
 #include "support/draw.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"
 #include "tpu/bfloat16.h"
+
+#include <string.h>
 
 enum { WIDTH = 8 };
 
@@ -107,6 +110,71 @@ static void an_angle_that_is_a_product_of_inputs__takes_them_unrounded(void **st
     tare_model_free(net.model);
 }
 
+static struct tare_edge einsum(struct net *net, const char *name, const char *equation, struct tare_edge x,
+                               struct tare_edge y) {
+    struct tare_node *node = mini_open(net->f, "Einsum", name, 2, x, y);
+    mini_ok(tare_node_set_string(node, "equation", equation, strlen(equation)));
+    return mini_done(node);
+}
+
+static struct tare_edge mean(struct net *net, const char *name, struct tare_edge x) {
+    struct tare_node *node = mini_open(net->f, "Mean", name, 2, x,
+                                       mini_int(net->f, tare_arena_printf(&net->model->arena, "%s_axis", name), 0));
+    mini_ok(tare_node_set_bool(node, "keep_dims", true));
+    return mini_done(node);
+}
+
+/* |x|² − 2 x·c + …, with |x|² as a product of x with itself; |x|² as the diagonal of x · xᵀ. */
+static void squares_that_are_products__are_terms_of_distances(void **state) {
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        struct net net = new_net();
+        const struct tare_edge x = embedding(&net);
+        struct tare_edge square, cross;
+        if (form == 0) {
+            square = einsum(&net, "square", "bi,bi->b", x, x);
+            cross = product(&net, "cross", x);
+        } else {
+            cross = einsum(&net, "cross", "bi,ci->bc", x, x);
+            square = mini_node(net.f, "MatrixDiagPart", "diagonal", 1, cross);
+        }
+        cross = mini_node(net.f, "Mul", "twice", 2, cross, mini_float(net.f, "two", 2));
+        convert(&net, mini_node(net.f, "Sub", "distance", 2, square, cross));
+        assert_true(is_float32(&net, "cross"));
+        assert_true(form == 1 || is_float32(&net, "square"));
+        assert_false(is_float32(&net, "embedding"));
+        assert_false(is_float32(&net, "last"));
+        tare_model_free(net.model);
+    }
+}
+
+/* A norm and a product of one value that are not terms of one sum are rounded. */
+static void a_product_of_a_value_with_itself__is_rounded(void **state) {
+    struct net net = new_net();
+    const struct tare_edge x = embedding(&net), square = einsum(&net, "square", "bi,bi->b", x, x);
+    (void)state;
+    convert(&net, mini_node(net.f, "Mul", "scaled", 2, square, product(&net, "cross", x)));
+    assert_false(is_float32(&net, "square"));
+    assert_false(is_float32(&net, "cross"));
+    tare_model_free(net.model);
+}
+
+/* E[x · xᵀ] − m · mᵀ. */
+static void products_of_a_covariance__stay_float32(void **state) {
+    struct net net = new_net();
+    const struct tare_edge x = embedding(&net), m = mean(&net, "mean", x);
+    struct tare_edge squares = einsum(&net, "squares", "bi,bj->ij", x, x),
+                     outer = einsum(&net, "outer", "bi,bj->ij", m, m);
+    (void)state;
+    squares = mini_node(net.f, "RealDiv", "mean_of_squares", 2, squares, mini_float(net.f, "count", 64));
+    convert(&net, mini_node(net.f, "Sub", "covariance", 2, squares, outer));
+    assert_true(is_float32(&net, "squares"));
+    assert_true(is_float32(&net, "outer"));
+    assert_false(is_float32(&net, "embedding"));
+    assert_false(is_float32(&net, "last"));
+    tare_model_free(net.model);
+}
+
 /* The real part of exp(i θ). */
 static struct tare_edge wave(struct net *net, struct tare_edge angle) {
     const struct tare_edge zero = mini_node(net->f, "ZerosLike", "zeros", 1, angle);
@@ -142,6 +210,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(distances_of_unit_vectors__and_what_is_normalized_stay_float32),
         cmocka_unit_test(similarities_of_unit_vectors__are_rounded),
+        cmocka_unit_test(squares_that_are_products__are_terms_of_distances),
+        cmocka_unit_test(a_product_of_a_value_with_itself__is_rounded),
+        cmocka_unit_test(products_of_a_covariance__stay_float32),
         cmocka_unit_test(an_angle_that_is_a_product_of_inputs__takes_them_unrounded),
         cmocka_unit_test(a_complex_angle_that_is_a_product_of_inputs__takes_them_unrounded),
         cmocka_unit_test(a_small_computed_complex_angle__is_a_bfloat16_product),
