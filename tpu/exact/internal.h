@@ -115,7 +115,9 @@ TARE_EXACT_TEST(tare_exact_differs_by_weights);
 TARE_EXACT_TEST(tare_exact_is_weighted_variance);
 TARE_EXACT_TEST(tare_exact_compares_probabilities);
 
-/* tpu/exact/linear.c: a product with weights of one sign, and kinds of linear functions of inputs. */
+/* tpu/exact/linear.c: a product with at most 16 weights, or with weights of one sign, and kinds of linear functions of
+ * inputs. */
+bool tare_exact_is_small_matrix(const struct tare_exact_values *values, const struct tare_node *node);
 bool tare_exact_is_weighted_mean(const struct tare_exact_values *values, const struct tare_node *node);
 TARE_EXACT_TEST(tare_exact_averages_inputs);
 TARE_EXACT_TEST(tare_exact_averages_large_values);

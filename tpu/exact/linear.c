@@ -135,14 +135,45 @@ bool tare_exact_compares_products(const struct tare_exact_values *v, const struc
     return terms[0] && terms[1] && terms[0] != terms[1] && are_same_weights(v, terms[0], terms[1]);
 }
 
-/* Cameras and homographies: (x, y) / z of one linear function of coordinates. */
+/* A rotation, a camera: as cheap in float32 as the arithmetic around it. */
+bool tare_exact_is_small_matrix(const struct tare_exact_values *v, const struct tare_node *node) {
+    enum { MOST = 16 };
+    struct tare_edge operand;
+    const struct tare_tensor *weights = tare_node_is_arg(node) ? NULL : weights_of(v, node, &operand);
+    return weights && weights->elements <= MOST;
+}
+
+/* What the edge is one over: 1 / x, by RealDiv or Reciprocal. No node: something else. */
+static struct tare_edge reciprocal_of(const struct tare_exact_values *v, struct tare_edge edge) {
+    const struct tare_node *node = tare_exact_before_moves(edge).node;
+    if (tare_node_is_arg(node)) return (struct tare_edge){ NULL, 0 };
+    if (tare_op_is_one_of(node->op, (const char *const[]){ "Reciprocal", "Inv", NULL })) return node->inputs[0];
+    if (tare_op_is_one_of(node->op, (const char *const[]){ "RealDiv", "Div", "DivNoNan", NULL }) &&
+        !fact_of(v, node->inputs[0])->varies)
+        return node->inputs[1];
+    return (struct tare_edge){ NULL, 0 };
+}
+
+/* Whether both are parts of one product: of inputs, or with a small matrix. */
+static bool are_parts_of_projection(const struct tare_exact_values *v, struct tare_edge above, struct tare_edge below) {
+    const struct tare_node *product = tare_exact_before_constants(v, above).node;
+    if (tare_node_is_arg(product) || !tare_node_has_flag(product, TARE_OP_PRODUCT)) return false;
+    if (tare_exact_before_constants(v, below).node != product) return false;
+    return linear_product(v, above) || tare_exact_is_small_matrix(v, product);
+}
+
+/* Cameras and homographies: (x, y) / z of one linear function of coordinates, which inputs are or a network computes.
+ */
 bool tare_exact_is_projection(const struct tare_exact_values *v, const struct tare_exact_view *view,
                               const struct tare_node *node) {
-    const struct tare_node *above;
     (void)view;
-    if (!tare_op_is_one_of(node->op, (const char *const[]){ "RealDiv", "Div", "DivNoNan", NULL })) return false;
-    above = linear_product(v, node->inputs[0]);
-    return above && above == linear_product(v, node->inputs[1]);
+    if (tare_op_is_one_of(node->op, (const char *const[]){ "RealDiv", "Div", "DivNoNan", NULL }))
+        return are_parts_of_projection(v, node->inputs[0], node->inputs[1]);
+    for (int i = 0; tare_node_is(node, "Mul") && i < 2; i++) {
+        const struct tare_edge below = reciprocal_of(v, node->inputs[i]);
+        if (below.node && are_parts_of_projection(v, node->inputs[1 - i], below)) return true;
+    }
+    return false;
 }
 
 /* ---- spectra ---- */

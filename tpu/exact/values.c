@@ -218,20 +218,33 @@ static bool passes(const struct tare_exact_values *v, const struct tare_node *no
     if (!tare_value_fact(v->facts, node->inputs[i])->computed) return true;
     return level == TARE_EXACT_PRODUCT &&
            (tare_node_is(node, "LogSoftmax") || tare_exact_is_weighted_mean(v, node) ||
-            tare_fact_is_linear(tare_value_fact(v->facts, node->inputs[i])) || tare_exact_is_unit(v, node->inputs[i]));
+            tare_exact_is_small_matrix(v, node) || tare_fact_is_linear(tare_value_fact(v->facts, node->inputs[i])) ||
+            tare_exact_is_unit(v, node->inputs[i]));
 }
 
 static bool is_softmax(const struct tare_node *node) {
     return tare_node_is(node, "Softmax") || tare_is_written_softmax(node);
 }
 
-/* A distance x² + c² − 2 x·c is exact for an x that was rounded before both terms, and a mean by probabilities for
- * logits that were. */
-static enum tare_exact_level level_before(const struct tare_node *node, enum tare_exact_level level) {
+/* A product with a small matrix after one without: coordinates that a network computes. */
+static bool starts_projection(const struct tare_exact_values *v, const struct tare_node *node) {
+    if (!tare_exact_is_small_matrix(v, node)) return false;
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        const struct tare_value_fact *fact = tare_value_fact(v->facts, node->inputs[i]);
+        if (fact->varies && fact->computed && fact->nonlinear)
+            return !tare_exact_is_small_matrix(v, tare_exact_before_constants(v, node->inputs[i]).node);
+    }
+    return false;
+}
+
+/* A distance x² + c² − 2 x·c is exact for an x that was rounded before both terms, and so are a
+ * mean by probabilities for logits that were, and a projection for coordinates that were. */
+static enum tare_exact_level level_before(const struct tare_exact_values *v, const struct tare_node *node,
+                                          enum tare_exact_level level) {
     if (level == TARE_EXACT_PRODUCT && tare_node_has_flag(node, TARE_OP_REDUCE) &&
         !tare_node_is_arg(node->inputs[0].node) && tare_exact_is_square(node->inputs[0].node))
         return TARE_EXACT_ARITHMETIC;
-    if (level == TARE_EXACT_PRODUCT && is_softmax(node)) return TARE_EXACT_ARITHMETIC;
+    if (level == TARE_EXACT_PRODUCT && (is_softmax(node) || starts_projection(v, node))) return TARE_EXACT_ARITHMETIC;
     return level;
 }
 
@@ -247,7 +260,7 @@ static tare_status follow_edge(struct tare_exact_values *v, struct tare_edge edg
     if (site.kind != TARE_CALL_NONE && site.kind != TARE_CALL_OTHER)
         return spread_return(v, &site, (size_t)edge.index, why);
     TARE_TRY(tare_exact_keep(v, edge.node, why));
-    why.level = level_before(edge.node, why.level);
+    why.level = level_before(v, edge.node, why.level);
     for (size_t i = 0; i < edge.node->n_inputs; i++)
         if (passes(v, edge.node, i, why.level)) TARE_TRY(tare_exact_push(v, edge.node->inputs[i], why));
     return TARE_OK;
