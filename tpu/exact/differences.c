@@ -116,6 +116,24 @@ bool tare_exact_differs_by_weights(const struct tare_exact_values *v, const stru
 
 /* ---- log-probabilities ---- */
 
+static bool is_softmax(struct tare_edge edge) {
+    return !tare_node_is_arg(edge.node) && (tare_node_is(edge.node, "Softmax") || tare_is_written_softmax(edge.node));
+}
+
+/* log p, log(p + ε), log(max(p, ε)) of probabilities p. */
+bool tare_exact_has_logarithm(const struct tare_node *node, int steps) {
+    static const char *const limits[] = { "AddV2", "Add", "Maximum", "Minimum", "ClipByValue", "RealDiv", NULL };
+    for (const struct tare_use *use = tare_node_first_use(node); use; use = tare_node_next_use(use)) {
+        const struct tare_node *user = use->user;
+        if (user->dead) continue;
+        if (tare_node_is(user, "Log")) return true;
+        if (steps && (tare_node_has_flag(user, TARE_OP_MOVE) || tare_op_is_one_of(user->op, limits)) &&
+            tare_exact_has_logarithm(user, steps - 1))
+            return true;
+    }
+    return false;
+}
+
 /* The value before moves, reductions, and arithmetic with constants. */
 static bool is_log_probability(const struct tare_exact_values *v, struct tare_edge edge) {
     enum { MOST_STEPS = 16 };
@@ -125,6 +143,7 @@ static bool is_log_probability(const struct tare_exact_values *v, struct tare_ed
         edge = tare_exact_before_moves(edge);
         if (tare_node_is_arg(edge.node)) return false;
         if (tare_node_is(edge.node, "LogSoftmax")) return true;
+        if (tare_node_is(edge.node, "Log")) return is_softmax(tare_exact_before_constants(v, edge.node->inputs[0]));
         if (!tare_op_is_one_of(edge.node->op, ops)) return false;
         while (at + 1 < edge.node->n_inputs && !tare_value_fact(v->facts, edge.node->inputs[at])->varies)
             at++;
@@ -133,10 +152,21 @@ static bool is_log_probability(const struct tare_exact_values *v, struct tare_ed
     return false;
 }
 
+/* log(p / q) of two probabilities. */
+static bool is_log_ratio(const struct tare_exact_values *v, const struct tare_node *node) {
+    const struct tare_node *ratio;
+    if (!tare_node_is(node, "Log")) return false;
+    ratio = tare_exact_before_moves(node->inputs[0]).node;
+    if (tare_node_is_arg(ratio) || !tare_node_is(ratio, "RealDiv")) return false;
+    return is_softmax(tare_exact_before_constants(v, ratio->inputs[0])) &&
+           is_softmax(tare_exact_before_constants(v, ratio->inputs[1]));
+}
+
 /* log p − log q of one network or of two, log p − an input: ratios near 1, divergences near 0. */
 bool tare_exact_compares_probabilities(const struct tare_exact_values *v, const struct tare_exact_view *view,
                                        const struct tare_node *node) {
     (void)view;
+    if (is_log_ratio(v, node)) return true;
     if (!is_difference(node)) return false;
     for (int i = 0; i < 2; i++)
         if (is_log_probability(v, node->inputs[i]) &&

@@ -114,6 +114,8 @@ TARE_EXACT_TEST(tare_exact_differs_from_itself);
 TARE_EXACT_TEST(tare_exact_differs_by_weights);
 TARE_EXACT_TEST(tare_exact_is_weighted_variance);
 TARE_EXACT_TEST(tare_exact_compares_probabilities);
+/* Whether the logarithm of the node's value is taken, after at most `steps` moves and limits. */
+bool tare_exact_has_logarithm(const struct tare_node *node, int steps);
 
 /* tpu/exact/linear.c: a product with at most 16 weights, or with weights of one sign, and kinds of linear functions of
  * inputs. */

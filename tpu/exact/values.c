@@ -208,6 +208,16 @@ static tare_status follow_return(struct tare_exact_values *v, const struct tare_
     return tare_exact_push(v, graph->returns[i].edge, why);
 }
 
+static bool is_softmax(const struct tare_node *node) {
+    return tare_node_is(node, "Softmax") || tare_is_written_softmax(node);
+}
+
+/* Softmax whose logarithm is taken: log-probabilities. */
+static bool is_log_softmax(const struct tare_node *node) {
+    enum { MOST_STEPS = 3 };
+    return is_softmax(node) && tare_exact_has_logarithm(node, MOST_STEPS);
+}
+
 /* Operands of the product before a value: those of inputs and constants, where rounding them would change it as much as
  * rounding the value itself, and the logits before probabilities, which have their order. Where its products are exact
  * as well, those of linear functions and unit vectors, too. */
@@ -217,13 +227,9 @@ static bool passes(const struct tare_exact_values *v, const struct tare_node *no
     if (level == TARE_EXACT_RESULT && tare_node_has_flag(node, TARE_OP_PROBABILITY)) return true;
     if (!tare_value_fact(v->facts, node->inputs[i])->computed) return true;
     return level == TARE_EXACT_PRODUCT &&
-           (tare_node_is(node, "LogSoftmax") || tare_exact_is_weighted_mean(v, node) ||
+           (tare_node_is(node, "LogSoftmax") || is_log_softmax(node) || tare_exact_is_weighted_mean(v, node) ||
             tare_exact_is_small_matrix(v, node) || tare_fact_is_linear(tare_value_fact(v->facts, node->inputs[i])) ||
             tare_exact_is_unit(v, node->inputs[i]));
-}
-
-static bool is_softmax(const struct tare_node *node) {
-    return tare_node_is(node, "Softmax") || tare_is_written_softmax(node);
 }
 
 /* A product with a small matrix after one without: coordinates that a network computes. */
@@ -244,7 +250,8 @@ static enum tare_exact_level level_before(const struct tare_exact_values *v, con
     if (level == TARE_EXACT_PRODUCT && tare_node_has_flag(node, TARE_OP_REDUCE) &&
         !tare_node_is_arg(node->inputs[0].node) && tare_exact_is_square(node->inputs[0].node))
         return TARE_EXACT_ARITHMETIC;
-    if (level == TARE_EXACT_PRODUCT && (is_softmax(node) || starts_projection(v, node))) return TARE_EXACT_ARITHMETIC;
+    if (level == TARE_EXACT_PRODUCT && ((is_softmax(node) && !is_log_softmax(node)) || starts_projection(v, node)))
+        return TARE_EXACT_ARITHMETIC;
     return level;
 }
 

@@ -161,6 +161,28 @@ static void difference_of_log_probabilities__multiplies_in_float32(void **state)
     }
 }
 
+/* log p − log q and log(p / q) of Softmax, with limits; the entropy p · log p of one is not a difference. */
+static void difference_of_logarithms_of_probabilities__multiplies_in_float32(void **state) {
+    (void)state;
+    for (int form = 0; form < 3; form++) {
+        struct net net = new_net();
+        struct tare_edge p = un(&net, "Softmax", "p", product(&net, "logits", net.x, ANY_SIGN)), q, y;
+        q = un(&net, "Softmax", "q", product(&net, "others", net.x, ANY_SIGN));
+        p = bi(&net, "AddV2", "more", p, mini_float(net.f, "epsilon", 1e-8F));
+        q = bi(&net, "Maximum", "limited", q, mini_float(net.f, "least", 1e-8F));
+        if (form == 1) {
+            y = un(&net, "Log", "d", bi(&net, "RealDiv", "ratio", p, q));
+        } else {
+            y = un(&net, "Log", "log_p", p);
+            y = form == 0 ? bi(&net, "Sub", "d", y, un(&net, "Log", "log_q", q)) : bi(&net, "Mul", "entropy", p, y);
+        }
+        convert(&net, un(&net, "Tanh", "tanh", y));
+        assert_product(&net, "logits", form == 2 ? TARE_DT_BFLOAT16 : TARE_DT_FLOAT);
+        assert_product(&net, "others", form == 2 ? TARE_DT_BFLOAT16 : TARE_DT_FLOAT);
+        tare_model_free(net.model);
+    }
+}
+
 /* Pixels of a camera; the quotient of two layers is one like others. */
 static void projection__multiplies_in_float32(void **state) {
     (void)state;
@@ -246,6 +268,7 @@ int main(void) {
         cmocka_unit_test(computed_weights__may_be_known_to_be_positive),
         cmocka_unit_test(filter_of_inputs_that_keeps_or_removes_their_mean__multiplies_in_float32),
         cmocka_unit_test(difference_of_log_probabilities__multiplies_in_float32),
+        cmocka_unit_test(difference_of_logarithms_of_probabilities__multiplies_in_float32),
         cmocka_unit_test(projection__multiplies_in_float32),
         cmocka_unit_test(spectrum__multiplies_in_float32_before_a_logarithm),
         cmocka_unit_test(difference_of_one_product_of_two_inputs__multiplies_in_float32),
