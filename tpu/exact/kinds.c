@@ -235,6 +235,12 @@ static bool offsets_input_product(const struct tare_exact_values *v, const struc
     return tare_offsets_input_product(v->facts, node);
 }
 
+/* A product with at most 16 weights, of inputs or of a state that a network corrects. */
+static bool is_prediction(const struct tare_exact_values *v, struct tare_edge edge) {
+    const struct tare_node *node = tare_exact_before_moves(edge).node;
+    return fact_of(v, edge)->computed && tare_exact_is_small_matrix(v, node);
+}
+
 /* z − H · s, s + B · u: an input with what is predicted for it, a state with its change, also that of a loop. */
 static bool adds_linear_value(const struct tare_exact_values *v, const struct tare_exact_view *view,
                               const struct tare_node *node) {
@@ -244,6 +250,8 @@ static bool adds_linear_value(const struct tare_exact_values *v, const struct ta
             (is_input(v, node->inputs[i]) ||
              tare_exact_is_loop_variable(view, tare_exact_before_constants(v, node->inputs[i]))))
             return true;
+    for (int i = 0; tare_node_is(node, "Sub") && i < 2; i++)
+        if (is_input(v, node->inputs[i]) && is_prediction(v, node->inputs[1 - i])) return true;
     return false;
 }
 

@@ -708,6 +708,35 @@ static void linear_functions_of_inputs__stay_float32(void **state) {
     tare_model_free(net.model);
 }
 
+/* r = z − s · h of a state that a network has corrected, also where it is predicted again before; an input minus what a
+ * network of large matrices computes (noise) is as before. */
+static void what_is_predicted_for_an_input__stays_float32(void **state) {
+    struct net net = { .draw = 1 };
+    const struct tare_bfloat16_options options = { .kept = NULL };
+    struct tare_edge s, z, h;
+    size_t changes = 0;
+    (void)state;
+    net.model = mini_model_new();
+    net.f = net.g = tare_model_add_function(net.model, "f");
+    s = mini_arg(net.f, "s", TARE_DT_FLOAT);
+    z = mini_arg(net.f, "z", TARE_DT_FLOAT);
+    h = mini_node(net.f, "MatMul", "hidden", 2, un(&net, "Tanh", z), matrix(&net, 2, WIDTH, 0, 0.7));
+    h = mini_node(net.f, "MatMul", "correction", 2, un(&net, "Tanh", h), matrix(&net, WIDTH, 4, 0, 0.1));
+    s = mini_node(net.f, "MatMul", "next", 2, bi(&net, "AddV2", s, h), matrix(&net, 4, 4, 0, 0.5));
+    s = mini_node(net.f, "MatMul", "predicted", 2, s, matrix(&net, 4, 2, 0, 0.5));
+    mini_return(net.f, "r", dense(&net, un(&net, "Relu", bi(&net, "Sub", z, s)), 2, 40));
+    h = mini_node(net.f, "MatMul", "noise", 2, un(&net, "Tanh", h), matrix(&net, 4, 40, 0, 0.3));
+    h = un(&net, "Relu", bi(&net, "Sub", mini_arg(net.f, "image", TARE_DT_FLOAT), h));
+    mini_return(net.f, "clean", dense(&net, h, 40, 40));
+    mini_ok(tare_tpu_bfloat16(net.model, &net.f, 1, &options, &changes));
+    assert_false(is_rounded(net.f, "predicted"));
+    assert_false(is_rounded(net.f, "next"));
+    assert_true(is_rounded(net.f, "hidden"));
+    assert_true(is_rounded(net.f, "correction"));
+    assert_true(is_rounded(net.f, "noise"));
+    tare_model_free(net.model);
+}
+
 /* A polynomial of measured values, whose terms are not linear functions of them, in a function that another calls. */
 static void a_small_product__is_found_in_a_called_function(void **state) {
     struct net net = { .draw = 1 };
@@ -769,6 +798,7 @@ static void a_loop_that_averages_a_product__keeps_it_float32(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(linear_functions_of_inputs__stay_float32),
+                                        cmocka_unit_test(what_is_predicted_for_an_input__stays_float32),
                                         cmocka_unit_test(a_loop_that_averages_a_product__keeps_it_float32),
                                         cmocka_unit_test(a_small_product__is_found_in_a_called_function),
                                         cmocka_unit_test(a_large_offset_of_an_input_product__cancels_its_mean),
