@@ -71,8 +71,9 @@ static tare_status check_order(const char *field, const int64_t *sizes, size_t c
     for (size_t i = 0; i < count; i++)
         if (sizes[i] < 1 || (i && sizes[i] <= sizes[i - 1]))
             return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                             "%s: allowed_batch_sizes entries must be monotonically increasing (got %lld)", field,
-                             (long long)sizes[i]);
+                             "%s: allowed_batch_sizes entries must be monotonically increasing (expected more than "
+                             "%lld, got %lld)",
+                             field, (long long)(i ? sizes[i - 1] : 0), (long long)sizes[i]);
     return TARE_OK;
 }
 

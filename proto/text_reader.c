@@ -67,6 +67,14 @@ static tare_status fail_no_field(const struct reader *r, const char *at, const P
                           descriptor->short_name, name, near);
 }
 
+/* The value that is nearest to what was written; NULL where another is as near, as TPU and GPU are to CPU. */
+static const char *nearest_value(const char *written, const char *const *names) {
+    const char *near = tare_nearest_name(written, names);
+    for (size_t i = 0; near && names[i]; i++)
+        if (names[i] != near && tare_edit_distance(written, names[i]) == tare_edit_distance(written, near)) return NULL;
+    return near;
+}
+
 /* Lists the values of short enums, in their order. */
 static tare_status fail_no_value(const struct reader *r, const char *at, const ProtobufCEnumDescriptor *values,
                                  const char *name) {
@@ -75,7 +83,7 @@ static tare_status fail_no_value(const struct reader *r, const char *at, const P
     struct tare_strbuf text = { 0 };
     for (unsigned i = 0; i < values->n_value_names && i < MAX_ENUM_NAMES; i++)
         names[i] = values->values_by_name[i].name;
-    near = tare_nearest_name(name, names);
+    near = nearest_value(name, names);
     if (near) tare_strbuf_printf(&text, " (did you mean '%s'?)", near);
     for (unsigned i = 0; i < values->n_values && values->n_values <= MOST_LISTED; i++)
         tare_strbuf_printf(&text, "%s%s", i ? ", " : "; expected ", values->values[i].name);

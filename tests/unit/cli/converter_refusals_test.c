@@ -98,7 +98,7 @@ static void bad_allowed_batch_sizes__are_refused(void **state) {
                  "max_batch_size must be positive (got 0)");
     seed_refuses(path,
                  TPU_FUNC "batch_options { num_batch_threads: 1 max_batch_size: 16 allowed_batch_sizes: [0, 4, 16] }",
-                 "allowed_batch_sizes entries must be monotonically increasing (got 0)");
+                 "allowed_batch_sizes entries must be monotonically increasing (expected more than 0, got 0)");
     seed_refuses(path, TPU_FUNC "batch_options { max_batch_size: 8 }", "num_batch_threads must be positive (got 0)");
     seed_refuses(path, TPU_FUNC "batch_options { num_batch_threads: -1 max_batch_size: 8 }",
                  "num_batch_threads must be positive (got -1)");

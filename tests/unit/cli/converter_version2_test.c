@@ -127,7 +127,8 @@ static void low_priority__has_a_queue_of_its_own(void **state) {
     seed_refuses(path, LOW_PRIORITY("max_batch_size: 8 allowed_batch_sizes: [8, 8]"),
                  "low_priority_batch_options: allowed_batch_sizes entries must be monotonically increasing");
     seed_refuses(path, LOW_PRIORITY("max_batch_size: 16 allowed_batch_sizes: [0, 4, 16]"),
-                 "low_priority_batch_options: allowed_batch_sizes entries must be monotonically increasing (got 0)");
+                 "low_priority_batch_options: allowed_batch_sizes entries must be monotonically increasing (expected "
+                 "more than 0, got 0)");
     seed_refuses(path, LOW_PRIORITY("allowed_batch_sizes: [2, 4, 8]"),
                  "low_priority_batch_options: max_batch_size must be positive (got 0)");
     seed_refuses(path, LOW_PRIORITY("max_batch_size: 8 batch_timeout_micros: -1"),

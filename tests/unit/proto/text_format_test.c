@@ -282,6 +282,9 @@ static void unknown_names__the_nearest_one_is_offered(void **state) {
     expect_failure(
         *state, options, "io_shape_optimization: DISABLE",
         "1:24: State has no value 'DISABLE' (did you mean 'DISABLED'?); expected DEFAULT, ENABLED, DISABLED");
+    /* TPU and GPU are as near. */
+    expect_failure(*state, options, "xla_functions { device_type: CPU }",
+                   "1:30: DeviceType has no value 'CPU'; expected DEVICE_TYPE_UNSPECIFIED, GPU, TPU");
     expect_failure(*state, options, "batch_options {\n  max_batch_sise: 4\n}",
                    "2:3: BatchOptions has no field 'max_batch_sise' (did you mean 'max_batch_size'?)");
 }
