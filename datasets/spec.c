@@ -76,6 +76,9 @@ static tare_status check_resize(const Tare__DatasetResize *resize) {
     if (resize->n_pad && !size) return INVALID("pad of resize needs height and width (or use a step pad)");
     if (resize->convention == TARE__DATASET_RESIZE__CONVENTION__PIL && !pil_has(resize->method))
         return INVALID("convention PIL with this method (expected BILINEAR, NEAREST, BICUBIC or LANCZOS)");
+    if (resize->convention == TARE__DATASET_RESIZE__CONVENTION__PIL && resize->filter_case && !resize->antialias &&
+        resize->method != TARE__DATASET_RESIZE__METHOD__NEAREST)
+        return INVALID("convention PIL with antialias: false (PIL always antialiases; remove one of the two)");
     if (resize->method == TARE__DATASET_RESIZE__METHOD__ANTIALIAS && resize->filter_case && !resize->antialias)
         return INVALID("method ANTIALIAS with antialias: false (expected BILINEAR)");
     for (size_t i = 0; i < resize->n_pad; i++)

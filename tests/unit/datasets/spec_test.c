@@ -207,6 +207,8 @@ static void spec__refuses_what_does_not_go_together(void **state) {
         { "image { step { resize { longer_side: -1 } } }", "longer_side -1" },
         { "image { step { resize { height: 5 width: 5 method: AREA convention: PIL } } }",
           "convention PIL with this method" },
+        { "image { step { resize { height: 5 width: 5 convention: PIL antialias: false } } }",
+          "convention PIL with antialias: false" },
         { "image { step { resize { height: 5 width: 5 pad: nan } } }", "pad nan" },
         { "image { step { pad { height: 5 } } }", "pad to 5 x 0" },
         { "image { step { pad { height: 5 width: 5 value: inf } } }", "value inf of pad" },
