@@ -33,7 +33,7 @@ struct tare_survey_key {
     struct tare_survey_place first_nan; /* of the first NaN or infinity */
     /* Strings: lengths in bytes, and how many are images by their first bytes. */
     size_t shortest, longest;
-    int64_t images, rotated;              /* rotated: JPEG files with an EXIF orientation other than 1 */
+    int64_t images, rotated;              /* rotated: files with an EXIF orientation other than 1 */
     const char *texts[TARE_SURVEY_TEXTS]; /* the first distinct strings that are short and printable */
     size_t n_texts;
     bool has_more_texts; /* other strings that are not listed */

@@ -1,4 +1,5 @@
-/* The EXIF orientation of a JPEG file: tag 0x0112 of the first directory of the TIFF structure in its APP1 segment. */
+/* The EXIF orientation of a JPEG or PNG file: tag 0x0112 of the first directory of the TIFF structure in its APP1
+ * segment or eXIf chunk (PNG specification, third edition, section 11.3.3.5). */
 #include "base/image/image.h"
 
 #include <string.h>
@@ -36,11 +37,10 @@ static int orientation_in(const unsigned char *data, size_t size) {
     return 0;
 }
 
-int tare_image_orientation(struct tare_str file) {
+static int orientation_of_jpeg(struct tare_str file) {
     static const char exif[6] = "Exif\0";
     const unsigned char *data = (const unsigned char *)file.data;
     size_t at = 2;
-    if (tare_image_format_of(file) != TARE_IMAGE_JPEG) return 1;
     while (at + 4 <= file.size && data[at] == 0xff) {
         const unsigned char marker = data[at + 1];
         const size_t length = (size_t)data[at + 2] << 8 | data[at + 3]; /* with its own two bytes */
@@ -52,4 +52,32 @@ int tare_image_orientation(struct tare_str file) {
         at += 2 + length;
     }
     return 1;
+}
+
+/* Chunks: length, type, data, checksum. */
+static int orientation_of_png(struct tare_str file) {
+    enum { SIGNATURE = 8, HEAD = 8, CHECKSUM = 4 };
+    const struct tiff png = { (const unsigned char *)file.data, file.size, false };
+    size_t at = SIGNATURE;
+    while (file.size >= HEAD && at <= file.size - HEAD) {
+        const size_t length = number(&png, at, 4);
+        const char *type = file.data + at + 4;
+        at += HEAD;
+        if (length > file.size - at) return 1;
+        if (memcmp(type, "eXIf", 4) == 0) {
+            const int found = orientation_in(png.data + at, length);
+            return found ? found : 1;
+        }
+        at += length;
+        if (file.size - at < CHECKSUM) return 1;
+        at += CHECKSUM;
+    }
+    return 1;
+}
+
+int tare_image_orientation(struct tare_str file) {
+    const enum tare_image_format format = tare_image_format_of(file);
+    return format == TARE_IMAGE_JPEG  ? orientation_of_jpeg(file)
+           : format == TARE_IMAGE_PNG ? orientation_of_png(file)
+                                      : 1;
 }

@@ -104,6 +104,26 @@ static void orientation__is_that_of_the_exif_segment(void **state) {
     assert_int_equal(WITH("Exif\0\0MM\0\x2a\xff\xff\xff\xf0\0\x01\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"), 1);
 }
 
+/* The PNG with an eXIf chunk after its first one, IHDR. */
+static void orientation__is_that_of_the_exif_chunk(void **state) {
+    static const char chunk[] = "\0\0\0\x1a"
+                                "eXIfMM\0\x2a\0\0\0\x08\0\x01\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0????";
+    enum { IHDR_END = 8 + 8 + 13 + 4, SIZE = sizeof chunk - 1 };
+    struct tare_strbuf png = { 0 }, file = { 0 };
+    (void)state;
+    make_file(&png, TARE_IMAGE_PNG);
+    tare_strbuf_append(&file, png.data, IHDR_END);
+    tare_strbuf_append(&file, chunk, SIZE);
+    tare_strbuf_append(&file, png.data + IHDR_END, png.size - IHDR_END);
+    assert_int_equal(tare_image_orientation((struct tare_str){ file.data, file.size }), 6);
+    for (size_t cut = 0; cut < IHDR_END + SIZE - 4; cut++)
+        assert_int_equal(tare_image_orientation((struct tare_str){ file.data, cut }), 1);
+    file.data[IHDR_END] = '\x7f'; /* the length is beyond the end */
+    assert_int_equal(tare_image_orientation((struct tare_str){ file.data, file.size }), 1);
+    tare_strbuf_free(&png);
+    tare_strbuf_free(&file);
+}
+
 static void decode__refuses_absurd_sizes(void **state) {
     /* a progressive JPEG and a PNG whose headers claim 60000 x 60000 pixels */
     struct tare_strbuf jpeg = { 0 }, png = { 0 };
@@ -315,6 +335,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decode__knows_formats_by_their_first_bytes),
         cmocka_unit_test(orientation__is_that_of_the_exif_segment),
+        cmocka_unit_test(orientation__is_that_of_the_exif_chunk),
         cmocka_unit_test(decode__refuses_absurd_sizes),
         cmocka_unit_test(decode__refuses_indices_and_codes_as_pixels),
         cmocka_unit_test(decode__reads_what_deflate_compresses_most),
