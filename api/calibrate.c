@@ -122,6 +122,7 @@ tare_status tare_public_calibrate_files(tare_calibration **out, const tare_model
     TARE_CHECK(calibrating.state ? calibrate_with_state(&made, &calibrating)
                                  : tare_workflow_calibrate(&made, calibrating.prepared, &calibrating.options));
     if (name) TARE_CHECK(tare_calibration_name_inputs(made, name));
+    tare_data_options_warn(&calibrating.log, calibrating.records.spec);
     status = tare_public_calibrated(out, made, model->context);
     made = NULL;
 done:

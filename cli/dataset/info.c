@@ -350,6 +350,10 @@ static tare_status run(int argc, char *const *argv) {
     tare_progress_free(progress);
     if (status == TARE_OK && options.draft && survey.records) status = write_draft(&survey, &options);
     if (status == TARE_OK) status = print_survey(&survey, options.json);
+    if (status == TARE_OK) {
+        const struct tare_log log = tare_command_log(options.quiet);
+        tare_data_options_warn(&log, options.records.spec);
+    }
     if (status == TARE_OK && !survey.records && !survey.bad)
         status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records (expected at least 1)", options.files.items[0]);
     if (status == TARE_OK && options.draft) print_next(&options, survey.records);

@@ -11,7 +11,7 @@ import unittest
 import warnings
 
 import numpy as np
-from support import CALIBRATION, GLYPHS, PROGRAM, Case, samples
+from support import CALIBRATION, GLYPHS, PROGRAM, ROOT, Case, samples
 
 import tare
 from tare._data import records_of
@@ -428,6 +428,19 @@ class Contents(Case):
             warnings.simplefilter("error")
             with self.assertRaises(tare.TareWarning):
                 tare.calibrate(self.model, samples()[:10])
+
+    def test_rotated_images_are_warned_of(self):
+        jpeg = (ROOT / "tests" / "corpus" / "image" / "seed-gray.jpg").read_bytes()
+        exif = b"Exif\0\0MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "a.jpg")
+            path.write_bytes(jpeg[:2] + b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + jpeg[2:])
+            spec = pathlib.Path(folder, "a.spec")
+            spec.write_text('input { name: "image" feature: "image/encoded" source: IMAGE image { channels: 1 step { resize { height: 28 width: 28 } } } }')
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                tare.calibrate(self.model, path, spec=spec)
+        self.assertIn("EXIF orientation other than 1", " ".join(str(w.message) for w in caught))
 
     def test_progress_is_reported(self):
         calls = []

@@ -47,6 +47,17 @@ expect 1 "'empty/notes.md' has the name of a description" "$tare" calibrate "$mo
 touch nested/deep/a.png
 expect 1 "images next to records: nested/deep/a.png, nested/deep/parts/a.npz" "$tare" calibrate "$model" --data nested -o none.calib
 
+# ---- images whose pixels are turned ----
+mkdir turned && python3 - "$TARE_SOURCE_DIR/tests/corpus/image/seed-gray.jpg" turned/a.jpg <<'PYTHON' || fail "no image: $?"
+import sys
+jpeg = open(sys.argv[1], "rb").read()
+exif = b"Exif\0\0MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"
+open(sys.argv[2], "wb").write(jpeg[:2] + b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + jpeg[2:])
+PYTHON
+echo 'input { name: "image" feature: "image/encoded" source: IMAGE image { channels: 1 step { resize { height: 28 width: 28 } } } }' >turned.spec
+"$tare" dataset info turned --spec turned.spec >/dev/null 2>log || fail "dataset info --spec: $(cat log)"
+grep -q "EXIF orientation other than 1" log || fail "dataset info --spec does not warn of turned images"
+
 # ---- names of inputs, and of files, that contain an equals sign ----
 cp images.npy 'a=b.npy'
 "$tare" run "$model" --input 'image=a=b.npy' --output-dir signs --quiet >/dev/null || fail "run --input image=a=b.npy: $?"
