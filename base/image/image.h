@@ -32,7 +32,8 @@ struct tare_resize {
 
 /* The format by the first bytes; TARE_IMAGE_ANY if it is none of them. */
 enum tare_image_format tare_image_format_of(struct tare_str file);
-/* The EXIF orientation of a JPEG or PNG file, 1 … 8; 1, upright, for other files, those without one, and damaged ones. */
+/* The EXIF orientation of a JPEG or PNG file, 1 … 8; 1, upright, for other files, those without one, and damaged ones.
+ */
 int tare_image_orientation(struct tare_str file);
 /* Decodes an image to uint8. channels: 0: as in the file; 1, 3, 4 (PNG and BMP only). 16-bit PNG is reduced to the
  * upper bytes; EXIF orientation is ignored, as in TensorFlow. TARE_TYPE if the bytes have another format than `format`,
