@@ -80,7 +80,7 @@ static void set_transforms(png_structp png, png_infop info, int *channels, bool 
     if (wide && depth == 16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) png_set_swap(png);
     if (!alpha) png_set_strip_alpha(png);
     if (alpha && !(color & PNG_COLOR_MASK_ALPHA) && !transparent)
-        png_set_add_alpha(png, depth == 16 && wide ? 0xFFFF : 0xFF, PNG_FILLER_AFTER);
+        png_set_add_alpha(png, (1U << depth) - 1, PNG_FILLER_AFTER); /* as TensorFlow, also for fewer bits than 8 */
     if (gray && (color & PNG_COLOR_MASK_COLOR)) png_set_rgb_to_gray(png, 1, 0.299, 0.587); /* as TensorFlow: BT.601 */
     if (!gray && !(color & PNG_COLOR_MASK_COLOR)) png_set_gray_to_rgb(png);
     png_set_interlace_handling(png);

@@ -124,6 +124,43 @@ static void orientation__is_that_of_the_exif_chunk(void **state) {
     tare_strbuf_free(&file);
 }
 
+/* Pixels 1 and 2 of 2 bits, gray, of a palette and of a palette with alpha; the values are those of tf.io.decode_png.
+ */
+static void decode__adds_alpha_as_tensorflow(void **state) {
+    static const struct {
+        const char *file;
+        size_t size;
+        unsigned char values[8];
+    } cases[] = {
+        { "\211\120\116\107\015\012\032\012\000\000\000\015\111\110\104\122\000\000\000\002\000\000\000\001\002\000\000"
+          "\000\000\233\371\070\367\000\000\000\012\111\104\101\124\170\332\143\110\000\000\000\142\000\141\034\020\003"
+          "\177\000\000\000\000\111\105\116\104\256\102\140\202",
+          67,
+          { 85, 85, 85, 3, 170, 170, 170, 3 } },
+        { "\211\120\116\107\015\012\032\012\000\000\000\015\111\110\104\122\000\000\000\002\000\000\000\001\002\003\000"
+          "\000\000\211\114\227\031\000\000\000\014\120\114\124\105\012\024\036\050\062\074\106\120\132\144\156\170\306"
+          "\110\167\337\000\000\000\012\111\104\101\124\170\332\143\110\000\000\000\142\000\141\034\020\003\177\000\000"
+          "\000\000\111\105\116\104\256\102\140\202",
+          91,
+          { 40, 50, 60, 3, 70, 80, 90, 3 } },
+        { "\211\120\116\107\015\012\032\012\000\000\000\015\111\110\104\122\000\000\000\002\000\000\000\001\002\003\000"
+          "\000\000\211\114\227\031\000\000\000\014\120\114\124\105\012\024\036\050\062\074\106\120\132\144\156\170\306"
+          "\110\167\337\000\000\000\002\164\122\116\123\000\115\176\376\360\025\000\000\000\012\111\104\101\124\170\332"
+          "\143\110\000\000\000\142\000\141\034\020\003\177\000\000\000\000\111\105\116\104\256\102\140\202",
+          105,
+          { 40, 50, 60, 77, 70, 80, 90, 255 } },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tare_tensor image;
+        const struct tare_str file = { cases[i].file, cases[i].size };
+        if (tare_image_decode(&image, file, TARE_IMAGE_PNG, 4) != TARE_OK) fail_msg("%zu: %s", i, tare_error_text());
+        assert_int_equal(image.elements, sizeof cases[i].values);
+        assert_memory_equal(TARE_DATA(uint8_t, &image), cases[i].values, sizeof cases[i].values);
+        tare_tensor_reset(&image);
+    }
+}
+
 static void decode__refuses_absurd_sizes(void **state) {
     /* a progressive JPEG and a PNG whose headers claim 60000 x 60000 pixels */
     struct tare_strbuf jpeg = { 0 }, png = { 0 };
@@ -335,6 +372,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decode__knows_formats_by_their_first_bytes),
         cmocka_unit_test(orientation__is_that_of_the_exif_segment),
+        cmocka_unit_test(decode__adds_alpha_as_tensorflow),
         cmocka_unit_test(orientation__is_that_of_the_exif_chunk),
         cmocka_unit_test(decode__refuses_absurd_sizes),
         cmocka_unit_test(decode__refuses_indices_and_codes_as_pixels),
