@@ -177,8 +177,14 @@ tare_status tare_workflow_warn_of_unread_label(const struct tare_log *log, const
     struct tare_record where;
     bool end = false;
     tare_status status;
-    if (evaluation->target_key || tare_data_read_once(records->paths, records->n_paths)) return TARE_OK;
+    if (evaluation->target_key) return TARE_OK;
     TARE_CHECK(tare_pick_signature(&signature, model, evaluation->signature));
+    const bool is_taken = evaluation->label && strcmp(evaluation->label, "label") == 0 && is_input(signature, "label");
+    if (is_taken)
+        tare_warn(log,
+                  "'label' is an input of the model and is not read as the label (--label KEY names another key of "
+                  "the records; without labels: --metric sqnr)");
+    if (is_taken || tare_data_read_once(records->paths, records->n_paths)) goto done;
     TARE_CHECK(tare_source_new(&source, records->paths, records->n_paths, &options));
     TARE_CHECK(tare_source_next(&sample, &where, &end, source, NULL, NULL));
     const char *key = end ? NULL : likely_label(&sample, signature, evaluation->label);

@@ -31,7 +31,7 @@ struct tare_metrics;
 /* Logs a warning if labels are no classes of the measured output, and are therefore not counted. */
 void tare_workflow_warn_of_labels(const struct tare_log *log, const struct tare_metrics *metrics);
 /* For records without labels and expected values: logs a warning if the first one has a key that is called like those
- * of labels elsewhere and that no input takes. */
+ * of labels elsewhere and that no input takes, or if the key "label" is that of an input. */
 tare_status tare_workflow_warn_of_unread_label(const struct tare_log *log, const struct tare_graph_model *model,
                                                const struct tare_evaluation *evaluation) TARE_WARN_UNUSED;
 /* Logs a warning if records are shared. */

@@ -89,6 +89,16 @@ warnings() { "$tare" compare "$model" --eval "$@" --methods weight_only --quiet 
 grep -qF "'class' of the records is not read (--label class measures the accuracy, --target class the error)" <<<"$(warnings class.npz)" ||
     fail "a key 'class' is passed over: $(warnings class.npz)"
 [ -z "$(warnings class.npz --label class)$(warnings class.npz --metric sqnr)$(warnings both.npz)" ] || fail "labels that are read: $(warnings class.npz --label class)"
+cp -r "$model" conditional && sed -i 's/image/label/g' conditional/saved_model.pb
+"$python" -c "
+import numpy
+numpy.savez('conditional.npz', label=numpy.load('images.npy'), digit=numpy.load('labels.npy'))"
+conditional() { "$tare" compare conditional --eval conditional.npz --methods weight_only --quiet "$@" 2>&1 >/dev/null | grep 'warning: .* label'; }
+for options in "" "--label label"; do
+    grep -qF "'label' is an input of the model and is not read as the label (--label KEY names another key" <<<"$(conditional $options)" ||
+        fail "an input called label: $(conditional $options)"
+done
+[ -z "$(conditional --label digit)$(conditional --metric sqnr)" ] || fail "an input called label, and other labels: $(conditional --label digit)"
 grep -qF "40 of 40 labels are not classes of the output and are not counted (got 109, expected 0 to 9" <<<"$(warnings other.npz)" ||
     fail "no label is a class: $(warnings other.npz)"
 expect 2 "missing option '--data'" "$tare" calibrate "$model" -o none.calib
