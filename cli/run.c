@@ -166,12 +166,12 @@ static tare_status run_arrays(struct run_state *state, const struct tare_run_arr
 /* Selects the concrete function that matches the arrays or the first record. */
 static tare_status pick_function(struct run_state *state, struct tare_run_arrays *arrays) {
     const struct run_options *options = state->options;
-    const struct tare_call_arguments given = { arrays->keys, arrays->values, arrays->count };
+    const struct tare_call_arguments given = { arrays->keys, arrays->values, arrays->count, NULL };
     struct tare_graph *function;
-    tare_status status = options->data.count
-                             ? tare_function_pick_for(&function, state->model, options->function, options->data.items,
-                                                      options->data.count, options->records.spec)
-                             : tare_function_pick(&function, state->model, options->function, &given);
+    tare_status status = options->data.count ? tare_function_pick_for(&function, state->model, options->function,
+                                                                      options->data.items, options->data.count,
+                                                                      options->records.spec, &options->records.feedback)
+                                             : tare_function_pick(&function, state->model, options->function, &given);
     if (status == TARE_OK) status = tare_run_arrays_drop_bound(arrays, function);
     if (status == TARE_OK) status = tare_function_signature(&state->signature, state->model, function);
     return tare_error_prefix(status, "%s", options->model);

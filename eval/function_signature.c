@@ -140,8 +140,11 @@ static tare_status check_argument(const struct candidate *candidate, size_t i, c
 }
 
 static tare_status check_arguments(const struct candidate *candidate, const struct tare_call_arguments *given) {
-    for (size_t i = 0; i < candidate->n_open; i++)
-        TARE_TRY(check_argument(candidate, i, find_given(given, candidate->function->args[i]->name)));
+    for (size_t i = 0; i < candidate->n_open; i++) {
+        const char *argument = candidate->function->args[i]->name;
+        const struct tare_tensor *value = find_given(given, argument);
+        if (value || !tare_feedback_feeds(given->feedback, argument)) TARE_TRY(check_argument(candidate, i, value));
+    }
     for (size_t i = 0; i < given->count; i++) {
         const struct tare_bound_argument *bound = tare_call_signature_find_bound(&candidate->call, given->keys[i]);
         if (bound) TARE_TRY(tare_call_signature_check_bound(&candidate->call, bound, &given->values[i]));
@@ -326,7 +329,8 @@ tare_status tare_function_pick(struct tare_graph **out, const struct tare_graph_
 }
 
 tare_status tare_function_pick_for(struct tare_graph **out, const struct tare_graph_model *model, const char *name,
-                                   const char *const *data, size_t n_data, const struct tare_dataset_spec *spec) {
+                                   const char *const *data, size_t n_data, const struct tare_dataset_spec *spec,
+                                   const struct tare_feedback *feedback) {
     const struct tare_source_options first = { .limit = 1, .spec = spec };
     struct tare_sample sample = { 0 };
     struct tare_source *source;
@@ -334,7 +338,7 @@ tare_status tare_function_pick_for(struct tare_graph **out, const struct tare_gr
     bool end = false;
     TARE_TRY(tare_source_new(&source, data, n_data, &first));
     tare_status status = tare_source_next(&sample, &where, &end, source, NULL, NULL);
-    const struct tare_call_arguments given = { sample.keys, sample.values, sample.count };
+    const struct tare_call_arguments given = { sample.keys, sample.values, sample.count, feedback };
     if (status == TARE_OK) status = tare_function_pick(out, model, name, &given);
     tare_sample_reset(&sample);
     tare_source_free(source);

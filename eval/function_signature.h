@@ -5,12 +5,14 @@
 
 #include "datasets/spec.h"
 #include "graph/model.h"
+#include "interpreter/feedback.h"
 
 /* The arguments of a call, by name; borrowed. */
 struct tare_call_arguments {
     const char *const *keys;
     const struct tare_tensor *values;
     size_t count;
+    const struct tare_feedback *feedback; /* its inputs need no value; NULL: none */
 };
 
 /* Finds the concrete function to call. `name` is the name of a function of the model, an alias, a path in the object
@@ -23,10 +25,11 @@ struct tare_call_arguments {
 tare_status tare_function_pick(struct tare_graph **out, const struct tare_graph_model *model, const char *name,
                                const struct tare_call_arguments *arguments);
 
-/* The same by the first record of files, read by a spec (NULL: none). */
+/* The same by the first record of files, read by a spec (NULL: none), and by the inputs that are fed back (NULL: none),
+ * which it may lack. */
 tare_status tare_function_pick_for(struct tare_graph **out, const struct tare_graph_model *model, const char *name,
-                                   const char *const *data, size_t n_data,
-                                   const struct tare_dataset_spec *spec) TARE_WARN_UNUSED;
+                                   const char *const *data, size_t n_data, const struct tare_dataset_spec *spec,
+                                   const struct tare_feedback *feedback) TARE_WARN_UNUSED;
 
 /* The function that a call of that name with tensors only means, whatever their dtypes and shapes; NULL: there is none.
  */

@@ -199,7 +199,8 @@ tare_status tare_workflow_calibrate_function(struct tare_calibrate_options *opti
     fingerprint = TARE_NEW_ARRAY(&model->arena, uint64_t, 2);
     if (!quantizable || !fingerprint) return TARE_NO_MEMORY;
     TARE_TRY(tare_model_fingerprint(fingerprint, model)); /* before the call is added */
-    TARE_TRY(tare_function_pick_for(&function, model, name, options->data, options->n_data, options->spec));
+    TARE_TRY(tare_function_pick_for(&function, model, name, options->data, options->n_data, options->spec,
+                                    options->feedback));
     TARE_TRY(tare_quant_observed_edges(quantizable, &model->arena, model));
     options->quantizable = quantizable;
     options->fingerprint = fingerprint;

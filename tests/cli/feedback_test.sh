@@ -42,6 +42,12 @@ grep -qF "with one value only (where it is a state that the model returns: --fee
 "$tare" compare sum --with sum --data steps.tfrecord --feedback z=y --json >compared || fail "compare"
 grep -q '"records": 4' compared || fail "compare: $(cat compared)"
 
+# A function is selected without the inputs that are fed back, which the records lack.
+for command in "run --output-dir out" "calibrate -o c.calib"; do
+    expect 1 "record 1: input image: output identity of the previous record has shape [1,10]" "$tare" $command "$glyphs/saved_model" --function tpu_func --data steps.tfrecord --feedback identity=image --quiet
+    expect 1 "input #0(zero-based), 'image', is missing" "$tare" $command "$glyphs/saved_model" --function tpu_func --data steps.tfrecord --quiet
+done
+
 expect 1 "--feedback w=y: unknown output w (signature serving_default has z)" "$tare" run sum --data steps.tfrecord --feedback w=y
 expect 1 "--feedback z=w: unknown input w (signature serving_default has x, y)" "$tare" compare sum --with sum --data steps.tfrecord --feedback z=w
 expect 2 "--feedback z: expected OUTPUT=INPUT" "$tare" calibrate sum --data steps.tfrecord --feedback z -o c.calib --quiet

@@ -30,7 +30,7 @@ static tare_status pick(struct tare_graph **out, const struct tare_graph_model *
     struct tare_tensor x;
     mini_ok(tare_tensor_new(&x, dtype, &shape));
     if (dtype != TARE_DT_STRING) memset(x.data, 0, (size_t)x.elements * tare_dtype_size(dtype));
-    const struct tare_call_arguments arguments = { keys, &x, 1 };
+    const struct tare_call_arguments arguments = { keys, &x, 1, NULL };
     *out = NULL;
     tare_status status = tare_function_pick(out, model, name, &arguments);
     tare_tensor_reset(&x);
@@ -118,8 +118,22 @@ static void argument__of_a_wrong_dtype_is_told_as_for_a_concrete_function(void *
         pick(&got, model, "print_element", TARE_DT_STRING, tare_shape_make(1, 3LL)),
         "as input #0(zero-based) was expected to have shape [] but has shape [3] (Python inputs incompatible with "
         "input_signature)");
-    const struct tare_call_arguments none = { NULL, NULL, 0 };
+    const struct tare_call_arguments none = { 0 };
     mini_fails(tare_function_pick(&got, model, "print_element", &none), "input #0(zero-based), 'x', is missing");
+    tare_model_free(model);
+}
+
+static void argument__that_is_fed_back_may_be_missing(void **state) {
+    const char *pairs[] = { "y=x" };
+    const struct tare_feedback feedback = { .pairs = { .items = pairs, .count = 1 } };
+    const struct tare_call_arguments given = { .feedback = &feedback };
+    struct tare_graph *got;
+    (void)state;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = add_function(model, "__inference_step_1", "step", TARE_DT_FLOAT, tare_shape_make(1, 2LL));
+    mini_ok(tare_function_pick(&got, model, "step", &given));
+    assert_ptr_equal(got, f);
+    mini_fails(pick(&got, model, "step", TARE_DT_INT32, tare_shape_make(1, 2LL)), "expected to be a float tensor");
     tare_model_free(model);
 }
 
@@ -200,6 +214,7 @@ int main(void) {
         cmocka_unit_test(polymorphic__with_equal_matches_is_ambiguous),
         cmocka_unit_test(argument__has_a_dtype_if_all_functions_of_the_name_agree),
         cmocka_unit_test(argument__of_a_wrong_dtype_is_told_as_for_a_concrete_function),
+        cmocka_unit_test(argument__that_is_fed_back_may_be_missing),
         cmocka_unit_test(name__may_be_that_of_the_program),
         cmocka_unit_test(signature__binds_captured_variables_that_keep_their_state),
         cmocka_unit_test(signature__takes_other_captures_from_calls_of_the_same_object),
