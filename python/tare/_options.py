@@ -55,9 +55,12 @@ def _word(name: str, value: Any) -> str:
 
 
 def option_text(options: Mapping[str, Any]) -> str:
-    """`name=value` words; None is left out, True and False are flags, lists are joined with commas. Python's own words have an
-    underscore at their end: for_."""
-    return " ".join(_word(name.rstrip("_").replace("_", "-"), value) for name, value in options.items() if value is not None)
+    """`name=value` words; None and a list of no feedback are left out, True and False are flags, lists are joined with commas. Python's
+    own words have an underscore at their end: for_."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if isinstance(given.get("feedback"), (list, tuple)) and not given["feedback"]:
+        del given["feedback"]
+    return " ".join(_word(name.rstrip("_").replace("_", "-"), value) for name, value in given.items())
 
 
 def with_options(given: Mapping[str, Any], options: Mapping[str, Any]) -> Dict[str, Any]:

@@ -160,6 +160,16 @@ class Feedback(unittest.TestCase):
         compared = tare.compare(self.model, {"x": self.steps}, others=[self.model], feedback=["z=y"])
         self.assertEqual(compared.describe()["records"], 4)
 
+    def test_no_pairs_are_no_feedback(self):
+        data = {"x": self.steps, "y": self.steps}
+        for none in [], ():
+            self.assertEqual(tare.compare(self.model, data, others=[self.model], feedback=none).describe()["records"], 4)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", tare.TareWarning)
+                self.assertEqual(tare.calibrate(self.model, data, feedback=none).records, 4)
+        with self.assertRaisesRegex(tare.UsageError, "expected OUTPUT=INPUT"):
+            tare.calibrate(self.model, data, feedback="")
+
     def test_records_without_the_key_are_refused(self):
         for data, text in (
             ({"x": self.steps}, "the record has no such key"),
