@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Resized images as TensorFlow and PIL compute them, for tests/unit/base/image/resize_test.c. Needs TensorFlow and Pillow, each
-in its own environment if need be (Pillow before 13, which resizes the axis that shrinks first):
+in its own environment if need be (Pillow 11.3 to 12.3; 13.0 resizes tall images in the other order):
 
     resize.py tensorflow > resize.tensorflow.txt
     resize.py pil > resize.pil.txt
