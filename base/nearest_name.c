@@ -1,5 +1,6 @@
 /* The nearest of several names, for suggestions in error messages. */
 #include "base/option.h"
+#include "base/ascii.h"
 
 #include <string.h>
 
@@ -37,7 +38,7 @@ const char *tare_nearest_name(const char *text, const char *const *names) {
     const char *nearest = NULL;
     size_t fewest = SIZE_MAX;
     for (; *names; names++) {
-        size_t edits = tare_edit_distance(text, *names);
+        size_t edits = tare_same_letters(text, *names) ? 0 : tare_edit_distance(text, *names);
         size_t longer = strlen(text) > strlen(*names) ? strlen(text) : strlen(*names);
         if (edits < fewest && edits * 3 <= longer) {
             fewest = edits;

@@ -170,8 +170,8 @@ const char *tare_option_placeholder(const struct tare_option *row);
 /* Appends the row's help text, its choices, its default, and whether it is required or repeatable. */
 void tare_option_describe(struct tare_strbuf *out, const struct tare_option *row);
 
-/* The name with the smallest edit distance to `text`; NULL if that exceeds a third of the longer text's length. `names`
- * ends with NULL. */
+/* The name with the smallest edit distance to `text`, 0 if only their case differs; NULL if that exceeds a third of the
+ * longer text's length. `names` ends with NULL. */
 const char *tare_nearest_name(const char *text, const char *const *names);
 /* Number of insertions, deletions, replacements and swaps of neighbours (optimal string alignment). Only the first 64
  * bytes of each text are compared. */

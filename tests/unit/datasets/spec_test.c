@@ -174,6 +174,8 @@ static void spec__errors_tell_the_place_and_the_nearest_name(void **state) {
     refused("input { name: \"x\" source: 77 }", "Source has no value '77'");
     refused("input { name: \"x\" image { step { resize { height: 5 width: 5 method: 99 } } } }",
             "Method has no value '99'");
+    refused("input { name: \"x\" image { step { resize { height: 5 width: 5 method: lanczos } } } }",
+            "Method has no value 'lanczos' (did you mean 'LANCZOS'?)");
     refused("inputs { }", "did you mean 'input'?");
     refused("input { name: \"x\" ", "my.spec:1:");
     refused("", "my.spec: the spec has no inputs");
