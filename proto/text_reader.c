@@ -1,4 +1,5 @@
 /* The reader of the text format. */
+#include "base/ascii.h"
 #include "base/option.h"
 #include "base/varint.h"
 #include "proto/field.h"
@@ -70,7 +71,7 @@ static tare_status fail_no_field(const struct reader *r, const char *at, const P
 /* The value that is nearest to what was written; NULL where another is as near, as TPU and GPU are to CPU. */
 static const char *nearest_value(const char *written, const char *const *names) {
     const char *near = tare_nearest_name(written, names);
-    for (size_t i = 0; near && names[i]; i++)
+    for (size_t i = 0; near && names[i] && !tare_same_letters(written, near); i++)
         if (names[i] != near && tare_edit_distance(written, names[i]) == tare_edit_distance(written, near)) return NULL;
     return near;
 }
