@@ -180,13 +180,20 @@ static tare_status fold_pure(struct tare_emit *emit, const struct tare_node *nod
     inputs = TARE_NEW_ARRAY(&emit->arena, struct tare_tensor, node->n_inputs + 1);
     outputs = TARE_NEW_ARRAY(&emit->arena, struct tare_tensor, node->n_outputs + 1);
     if (!inputs || !outputs) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < node->n_inputs; i++)
-        inputs[i] = *tare_emit_in_constant(emit, node, i);
-    if (tare_node_evaluate(node, inputs, outputs) != TARE_OK) {
-        tare_error_clear();
-        return TARE_OK;
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < node->n_inputs && status == TARE_OK; i++) {
+        const struct tare_tensor *constant = tare_emit_in_constant(emit, node, i);
+        if (constant->splat) /* kernels receive none */
+            status = tare_tensor_copy(&inputs[i], constant);
+        else
+            tare_tensor_share(&inputs[i], constant);
     }
-    for (size_t i = 0; i < node->n_outputs; i++)
+    if (status == TARE_OK) status = tare_node_evaluate(node, inputs, outputs);
+    for (size_t i = 0; i < node->n_inputs; i++)
+        tare_tensor_reset(&inputs[i]);
+    if (status == TARE_NO_MEMORY) return status;
+    if (status != TARE_OK) tare_error_clear();
+    for (size_t i = 0; i < node->n_outputs && status == TARE_OK; i++)
         out[i].constant = outputs[i];
     return TARE_OK;
 }
