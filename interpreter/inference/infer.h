@@ -34,6 +34,12 @@ tare_status tare_graph_infer_shapes_of(struct tare_shape ***out, struct tare_are
                                        const struct tare_graph *graph, const struct tare_shape *args,
                                        const struct tare_shape *const *handles);
 
+/* The same as tare_graph_infer_shapes with what is known of the values of arguments: values[i] of argument i, NULL
+ * where none is. They must live until the call returns. */
+tare_status tare_graph_infer_shapes_given(struct tare_shape ***out, struct tare_arena *arena,
+                                          const struct tare_graph *graph, const struct tare_shape *args,
+                                          const struct tare_tensor *const *values);
+
 /* Called for input `index` of a loop whose body returns it with another shape, and for output `index` of a conditional
  * whose branches return tensors of different ranks: what a compiler of static shapes rejects. Both are known as far as
  * they differ; a node is named once for each context in which its function is called. */

@@ -1,5 +1,5 @@
 /* Shape inference through calls: the callee is inferred with what the call passes. */
-#include "graph/calls.h"
+#include "graph/handed_on.h"
 #include "interpreter/inference/infer_walk.h"
 
 #include <string.h>
@@ -200,8 +200,8 @@ static tare_status infer_branches(struct tare_infer_walk *walk, const struct tar
         if (status == TARE_NO_MEMORY) return status;
         if (status != TARE_OK) tare_error_clear();
         for (size_t i = 0; i < node->n_outputs; i++) {
-            returns[i].value = NULL;
-            returns[i].partial = NULL;
+            if (c && returns[i].value != outputs[i].value) returns[i].value = NULL;
+            if (c && !same_partial(returns[i].partial, outputs[i].partial)) returns[i].partial = NULL;
             if (c) note_conflict(walk, node, i, &outputs[i].shape, &returns[i].shape, true);
             if (c) returns[i].shape = common(&outputs[i].shape, &returns[i].shape);
             if (c && returns[i].handle != outputs[i].handle) returns[i].handle = NULL;
@@ -224,10 +224,9 @@ static tare_status infer_loop(struct tare_infer_walk *walk, const struct tare_no
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "loop body %s has %zu arguments and %zu results (expected %zu)",
                          body->name, body->n_args, body->n_returns, node->n_inputs);
     for (size_t i = 0; i < node->n_inputs; i++) {
-        const struct tare_edge edge = body->returns[i].edge;
-        bool invariant = edge.node && edge.node == body->args[i];
         args[i] = inputs[i];
-        if (!invariant) args[i].value = NULL, args[i].partial = NULL;
+        if ((args[i].value || args[i].partial) && !tare_loop_keeps(body, i))
+            args[i].value = NULL, args[i].partial = NULL;
     }
     for (int turn = 0; changed && turn < LOOP_TURNS; turn++) {
         tare_status status = infer_callee(walk, body, args, node->n_inputs, returns);

@@ -186,16 +186,20 @@ static void close_root(struct tare_infer_root *root) {
     tare_arena_free(&root->arena);
 }
 
-/* Leaves the facts in *walk. */
-static tare_status infer_in(struct tare_infer_walk *walk, struct tare_infer_root *root, const struct tare_graph *graph,
-                            const struct tare_shape *args, const struct tare_shape *const *handles) {
-    *walk = (struct tare_infer_walk){ .root = root, .graph = graph };
+/* Starts an inference with these facts of the arguments, and leaves all facts in *walk. */
+static tare_status infer_from(struct tare_infer_walk *walk, struct tare_infer_root *root,
+                              const struct tare_graph *graph, const struct tare_fact *args) {
+    *walk = (struct tare_infer_walk){ .root = root, .graph = graph, .args = args };
     root->infer_graph = infer_graph;
     root->nodes_left = MOST_CALLEE_NODES;
     root->depth = 0;
     root->number++;
-    walk->args = facts_of_args(root, graph, args, handles);
-    return walk->args ? infer_graph(walk) : TARE_NO_MEMORY;
+    return args ? infer_graph(walk) : TARE_NO_MEMORY;
+}
+
+static tare_status infer_in(struct tare_infer_walk *walk, struct tare_infer_root *root, const struct tare_graph *graph,
+                            const struct tare_shape *args, const struct tare_shape *const *handles) {
+    return infer_from(walk, root, graph, facts_of_args(root, graph, args, handles));
 }
 
 tare_status tare_graph_infer_shapes(struct tare_shape ***out, struct tare_arena *arena, const struct tare_graph *graph,
@@ -207,6 +211,21 @@ tare_status tare_graph_infer_shapes_of(struct tare_shape ***out, struct tare_are
                                        const struct tare_graph *graph, const struct tare_shape *args,
                                        const struct tare_shape *const *handles) {
     return tare_graph_infer_shapes_with(NULL, out, arena, graph, args, handles);
+}
+
+tare_status tare_graph_infer_shapes_given(struct tare_shape ***out, struct tare_arena *arena,
+                                          const struct tare_graph *graph, const struct tare_shape *args,
+                                          const struct tare_tensor *const *values) {
+    struct tare_infer_root root = { 0 };
+    struct tare_infer_walk walk = { .root = &root, .graph = graph };
+    struct tare_fact *facts = facts_of_args(&root, graph, args, NULL);
+    tare_status status = facts ? TARE_OK : TARE_NO_MEMORY;
+    for (size_t i = 0; i < graph->n_args && status == TARE_OK; i++)
+        if (values[i]) status = tare_infer_value(&walk, values[i], &facts[i]);
+    if (status == TARE_OK) status = infer_from(&walk, &root, graph, facts);
+    if (status == TARE_OK) status = copy_shapes(out, arena, &walk);
+    close_root(&root);
+    return status;
 }
 
 tare_status tare_graph_infer_conflicts(tare_infer_conflict_fn conflict, void *arg, const struct tare_graph *graph,

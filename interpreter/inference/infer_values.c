@@ -251,18 +251,17 @@ static void refine_shape(const struct tare_node *node, const struct tare_fact *i
 
 /* ---- values ---- */
 
-static tare_status constant(struct tare_infer_walk *walk, const struct tare_node *node, struct tare_fact *output) {
-    const struct tare_tensor *value = tare_node_tensor(node, "value");
+tare_status tare_infer_value(struct tare_infer_walk *walk, const struct tare_tensor *value, struct tare_fact *fact) {
     struct tare_tensor *copy;
     if (!value || !value->splat) {
-        output->value = value;
+        fact->value = value;
         return TARE_OK;
     }
     if (value->elements > MOST_ELEMENTS) return TARE_OK;
     copy = new_value(walk);
     if (!copy) return TARE_NO_MEMORY;
     TARE_TRY(tare_tensor_copy(copy, value));
-    output->value = copy;
+    fact->value = copy;
     return TARE_OK;
 }
 
@@ -314,7 +313,8 @@ static tare_status run_kernel(struct tare_infer_walk *walk, const struct tare_no
 
 tare_status tare_infer_node_values(struct tare_infer_walk *walk, const struct tare_node *node,
                                    const struct tare_fact *inputs, struct tare_fact *outputs) {
-    if (tare_node_is(node, "Const")) return node->n_outputs ? constant(walk, node, &outputs[0]) : TARE_OK;
+    if (tare_node_is(node, "Const"))
+        return node->n_outputs ? tare_infer_value(walk, tare_node_tensor(node, "value"), &outputs[0]) : TARE_OK;
     refine_shape(node, inputs, outputs);
     if (can_run(node, inputs, outputs)) return run_kernel(walk, node, inputs, outputs);
     return add_partials(walk, node, inputs, outputs);

@@ -78,6 +78,8 @@ static inline struct tare_fact tare_infer_fact_of(const struct tare_infer_walk *
 /* Infers through the functions that `node` calls; *called is false when it calls none. */
 tare_status tare_infer_call(struct tare_infer_walk *walk, const struct tare_node *node, const struct tare_fact *inputs,
                             struct tare_fact *outputs, bool *called);
+/* Sets the value of a fact to a constant, which lives as long as the inference. */
+tare_status tare_infer_value(struct tare_infer_walk *walk, const struct tare_tensor *value, struct tare_fact *fact);
 /* Adds values to the outputs, and the shapes that follow from partly known values. Shapes were inferred before. */
 tare_status tare_infer_node_values(struct tare_infer_walk *walk, const struct tare_node *node,
                                    const struct tare_fact *inputs, struct tare_fact *outputs);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "quant/layers/widened_weight.h"
+#include "graph/handed_on.h"
 #include "graph/inline.h"
 #include "interpreter/inference/evaluate.h"
 #include "interpreter/inference/infer.h"
@@ -109,8 +110,10 @@ struct tare_shape tare_emit_in_shape(const struct tare_emit *emit, const struct 
 }
 
 const struct tare_tensor *tare_emit_in_constant(const struct tare_emit *emit, const struct tare_node *node, size_t k) {
-    const struct tare_emit_value *value = value_of(emit, node->inputs[k]);
-    return value && value->constant.dtype != TARE_DT_INVALID ? &value->constant : NULL;
+    const struct tare_edge edge = node->inputs[k];
+    const struct tare_emit_value *value = value_of(emit, edge);
+    if (!value) return emit->graph->arg_constants ? emit->graph->arg_constants[edge.node->position] : NULL;
+    return value->constant.dtype != TARE_DT_INVALID ? &value->constant : NULL;
 }
 
 tare_status tare_emit_in_ints(int64_t *out, size_t *count, const struct tare_emit *emit, const struct tare_node *node,
@@ -169,10 +172,19 @@ static bool is_small(const struct tare_shape *shape) {
     return tare_shape_is_known(shape) && tare_shape_elements(&elements, shape) == TARE_OK && elements <= MOST_FOLDED;
 }
 
+/* Results of calls, branches and loops that are inputs which they hand on. */
+static void fold_handed_on(struct tare_emit *emit, const struct tare_node *node, struct tare_emit_value *out) {
+    for (size_t i = 0; i < node->n_outputs; i++) {
+        const size_t input = tare_call_hands_on(node, i);
+        const struct tare_tensor *constant = input == SIZE_MAX ? NULL : tare_emit_in_constant(emit, node, input);
+        if (constant) tare_tensor_share(&out[i].constant, constant);
+    }
+}
+
 /* A pure node on constants. Its kernel's error is the node's own when it is emitted, so that it is forgotten here. */
 static tare_status fold_pure(struct tare_emit *emit, const struct tare_node *node, struct tare_emit_value *out) {
     struct tare_tensor *inputs, *outputs;
-    if (!tare_node_is_pure(node) || tare_widens_float8(node)) return TARE_OK;
+    if (tare_widens_float8(node)) return TARE_OK;
     for (size_t i = 0; i < node->n_inputs; i++)
         if (!tare_emit_in_constant(emit, node, i)) return TARE_OK;
     for (size_t i = 0; i < node->n_outputs; i++)
@@ -211,7 +223,10 @@ static tare_status fold(struct tare_emit *emit, const struct tare_node *node, st
         return TARE_OK;
     }
     TARE_TRY(fold_shape(&folded, emit, node, out));
-    return folded ? TARE_OK : fold_pure(emit, node, out);
+    if (folded) return TARE_OK;
+    if (tare_node_is_pure(node)) return fold_pure(emit, node, out);
+    fold_handed_on(emit, node, out);
+    return TARE_OK;
 }
 
 static bool is_constant(const struct tare_emit *emit, const struct tare_node *node) {
@@ -304,7 +319,7 @@ static tare_status emit_graph(struct tare_emit *emit, const struct tare_edge *re
 
 /* Makes a graph the one that is translated; NULL: no memory. */
 static struct tare_emit_graph *enter(struct tare_emit *emit, const struct tare_graph *graph,
-                                     const tare_build_value *args) {
+                                     const struct tare_emit_args *args) {
     struct tare_emit_graph *own = TARE_NEW(&emit->arena, struct tare_emit_graph);
     struct tare_emit_value **values = TARE_NEW_ARRAY(&emit->arena, struct tare_emit_value *, graph->n_nodes + 1);
     if (!own || !values) return NULL;
@@ -312,27 +327,34 @@ static struct tare_emit_graph *enter(struct tare_emit *emit, const struct tare_g
         values[i] = TARE_NEW_ARRAY(&emit->arena, struct tare_emit_value, graph->nodes[i]->n_outputs + 1);
         if (!values[i]) return NULL;
     }
-    *own = (struct tare_emit_graph){ .graph = graph, .args = args, .values = values, .next = emit->all };
+    *own = (struct tare_emit_graph){
+        .graph = graph, .args = args->values, .arg_constants = args->constants, .values = values, .next = emit->all
+    };
     emit->all = own;
     return own;
 }
 
-tare_status tare_emit_function(tare_build_value *results, struct tare_emit *emit, const struct tare_graph *function,
-                               const tare_build_value *args) {
+tare_status tare_emit_function(tare_build_value *results, struct tare_emit *emit, struct tare_graph *function,
+                               const struct tare_emit_args *args) {
     struct tare_emit_graph *outer = emit->graph;
+    size_t inlined;
+    if (emit->depth >= MOST_DEPTH) return TARE_FAIL(TARE_UNSUPPORTED, "functions are nested too deeply");
+    TARE_TRY(
+        tare_error_prefix(tare_function_inline_calls(&inlined, function, NULL, NULL), "function %s", function->name));
     struct tare_shape *shapes = TARE_NEW_ARRAY(&emit->arena, struct tare_shape, function->n_args + 1);
     struct tare_edge *edges = TARE_NEW_ARRAY(&emit->arena, struct tare_edge, function->n_returns + 1);
     struct tare_emit_graph *own = enter(emit, function, args);
     if (!shapes || !edges || !own) return TARE_NO_MEMORY;
-    if (emit->depth >= MOST_DEPTH) return TARE_FAIL(TARE_UNSUPPORTED, "functions are nested too deeply");
     for (size_t i = 0; i < function->n_args; i++) {
-        if (!args[i]) return emit->build.status;
-        shapes[i] = tare_build_shape(args[i]);
+        if (!args->values[i]) return emit->build.status;
+        shapes[i] = tare_build_shape(args->values[i]);
     }
     for (size_t i = 0; i < function->n_returns; i++)
         edges[i] = function->returns[i].edge;
     emit->depth++;
-    tare_status status = tare_graph_infer_shapes(&own->shapes, &emit->arena, function, shapes);
+    tare_status status =
+        args->constants ? tare_graph_infer_shapes_given(&own->shapes, &emit->arena, function, shapes, args->constants)
+                        : tare_graph_infer_shapes(&own->shapes, &emit->arena, function, shapes);
     emit->graph = own;
     if (status == TARE_OK) status = emit_graph(emit, edges, function->n_returns);
     for (size_t i = 0; i < function->n_returns && status == TARE_OK; i++) {
@@ -583,7 +605,7 @@ static tare_status emit_signature(struct tare_emit *emit, struct tare_graph_mode
     const struct tare_signature *signature;
     struct tare_build_block block = { 0 };
     TARE_TRY(tare_emit_prepare(&signature, &emit->arena, model, options));
-    emit->graph = enter(emit, model->main, NULL);
+    emit->graph = enter(emit, model->main, &(struct tare_emit_args){ 0 });
     if (!emit->graph) return TARE_NO_MEMORY;
     TARE_TRY(tare_graph_infer_shapes(&emit->graph->shapes, &emit->arena, model->main, NULL));
     emit->build.block = &block;

@@ -17,10 +17,11 @@ struct tare_emit_value {
 /* A graph that is being translated: the main graph, or the function of a branch or a loop. */
 struct tare_emit_graph {
     const struct tare_graph *graph;
-    struct tare_shape **shapes;      /* by position and output */
-    struct tare_emit_value **values; /* the same */
-    const tare_build_value *args;    /* of a function */
-    struct tare_emit_graph *next;    /* of all that were translated */
+    struct tare_shape **shapes;                     /* by position and output */
+    struct tare_emit_value **values;                /* the same */
+    const tare_build_value *args;                   /* of a function */
+    const struct tare_tensor *const *arg_constants; /* of a function; NULL for those that are not known */
+    struct tare_emit_graph *next;                   /* of all that were translated */
 };
 
 struct tare_emit {
@@ -60,14 +61,22 @@ int tare_emit_out_dtype(const struct tare_node *node, size_t i);
 /* Sets output i. */
 tare_status tare_emit_set(struct tare_emit *emit, const struct tare_node *node, size_t i, tare_build_value value);
 
+/* Arguments of a function: values of the module, and the constants that some of them are known to be (NULL: those of
+ * no argument, or not of this one), on which shapes of the function may depend. */
+struct tare_emit_args {
+    const tare_build_value *values;
+    const struct tare_tensor *const *constants;
+};
 /* The values of a function's results for arguments, emitted into the current block; the arguments' shapes are those of
- * the values. */
-tare_status tare_emit_function(tare_build_value *results, struct tare_emit *emit, const struct tare_graph *function,
-                               const tare_build_value *args);
+ * the values. Calls in the function are inlined. */
+tare_status tare_emit_function(tare_build_value *results, struct tare_emit *emit, struct tare_graph *function,
+                               const struct tare_emit_args *args);
 
-/* A region with the values of a function for arguments of these types, which become the region's own. */
-tare_status tare_emit_region(struct tare_shlo_block *out, struct tare_emit *emit, const struct tare_graph *function,
-                             const struct tare_shlo_type *const *types, size_t count);
+/* A region with the values of a function for arguments of these types, which become the region's own. `constants`: as
+ * above. */
+tare_status tare_emit_region(struct tare_shlo_block *out, struct tare_emit *emit, struct tare_graph *function,
+                             const struct tare_shlo_type *const *types, const struct tare_tensor *const *constants,
+                             size_t count);
 /* The results of an op are the outputs of the node; NULL: it failed. */
 tare_status tare_emit_results(struct tare_emit *emit, const struct tare_node *node, const struct tare_shlo_op *op);
 

@@ -1,7 +1,11 @@
 /* Branches and loops. */
 #include "convert/stablehlo/emit/emit.h"
 
+#include "graph/handed_on.h"
+
 #include <string.h>
+
+enum { MOST_HANDED = 1024 }; /* elements of a constant that a function gets to know */
 
 #define B (&emit->build)
 
@@ -22,8 +26,8 @@ tare_status tare_emit_results(struct tare_emit *emit, const struct tare_node *no
 }
 
 /* The values of a function in a region of its own. */
-static tare_status region(struct tare_shlo_block *out, struct tare_emit *emit, const struct tare_graph *function,
-                          const tare_build_value *args) {
+static tare_status region(struct tare_shlo_block *out, struct tare_emit *emit, struct tare_graph *function,
+                          const struct tare_emit_args *args) {
     tare_build_value *results = TARE_NEW_ARRAY(&emit->arena, tare_build_value, function->n_returns + 1);
     struct tare_build_block block;
     if (!results) return TARE_NO_MEMORY;
@@ -33,8 +37,9 @@ static tare_status region(struct tare_shlo_block *out, struct tare_emit *emit, c
     return status;
 }
 
-tare_status tare_emit_region(struct tare_shlo_block *out, struct tare_emit *emit, const struct tare_graph *function,
-                             const struct tare_shlo_type *const *types, size_t count) {
+tare_status tare_emit_region(struct tare_shlo_block *out, struct tare_emit *emit, struct tare_graph *function,
+                             const struct tare_shlo_type *const *types, const struct tare_tensor *const *constants,
+                             size_t count) {
     if (!function) return TARE_FAIL(TARE_NOT_FOUND, "its function is not in the model");
     if (function->n_args != count)
         return TARE_FAIL(TARE_CORRUPT, "function %s has %zu arguments (expected %zu)", function->name, function->n_args,
@@ -45,7 +50,7 @@ tare_status tare_emit_region(struct tare_shlo_block *out, struct tare_emit *emit
     if (!own) return emit->build.status;
     for (size_t i = 0; i < count; i++)
         args[i] = &own[i];
-    return region(out, emit, function, args);
+    return region(out, emit, function, &(struct tare_emit_args){ args, constants });
 }
 
 /* Inputs of the node from `first` on. */
@@ -56,16 +61,29 @@ static tare_build_value *inputs_from(struct tare_emit *emit, const struct tare_n
     return args;
 }
 
+/* The constants among the inputs from `first` on that are small, such as sizes: a function that gets weights computes
+ * with its arguments. For a loop, with its body, those that it keeps. */
+static const struct tare_tensor **constants_from(struct tare_emit *emit, const struct tare_node *node, size_t first,
+                                                 const struct tare_graph *body) {
+    const struct tare_tensor **constants = TARE_NEW_ARRAY(&emit->arena, const struct tare_tensor *, node->n_inputs + 1);
+    for (size_t i = first; constants && i < node->n_inputs; i++) {
+        const struct tare_tensor *constant = tare_emit_in_constant(emit, node, i);
+        if (constant && constant->elements <= MOST_HANDED && (!body || tare_loop_keeps(body, i)))
+            constants[i - first] = constant;
+    }
+    return constants;
+}
+
 /* If or Case: `count` branches, which use the values of the block around them. */
 static tare_status emit_branches(struct tare_emit *emit, const struct tare_node *node, const char *name,
                                  struct tare_graph *const *branches, size_t count, tare_build_value selector) {
     const struct tare_shlo_type **types = types_of(emit, node);
-    const tare_build_value *args = inputs_from(emit, node, 1);
+    const struct tare_emit_args args = { inputs_from(emit, node, 1), constants_from(emit, node, 1, NULL) };
     struct tare_shlo_block *regions = TARE_NEW_ARRAY(&emit->arena, struct tare_shlo_block, count + 1);
-    if (!types || !args || !regions) return TARE_NO_MEMORY;
+    if (!types || !args.values || !args.constants || !regions) return TARE_NO_MEMORY;
     for (size_t i = 0; i < count; i++) {
         if (!branches[i]) return TARE_FAIL(TARE_NOT_FOUND, "a branch is not in the model");
-        TARE_TRY(region(&regions[i], emit, branches[i], args));
+        TARE_TRY(region(&regions[i], emit, branches[i], &args));
     }
     return tare_emit_results(emit, node,
                              tare_build_op(B, &(struct tare_build_request){ .name = name,
@@ -101,13 +119,15 @@ static tare_status emit_case(struct tare_emit *emit, const struct tare_node *nod
 
 static tare_status emit_while(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
     const size_t count = node->n_inputs;
+    struct tare_graph *condition = tare_node_function(node, "cond"), *body = tare_node_function(node, "body");
     const struct tare_shlo_type **types = types_of(emit, node);
     const tare_build_value *values = inputs_from(emit, node, 0);
+    const struct tare_tensor **constants = body ? constants_from(emit, node, 0, body) : NULL;
     struct tare_shlo_block regions[2] = { 0 };
     (void)arg;
-    if (!types || !values) return TARE_NO_MEMORY;
-    TARE_TRY(tare_emit_region(&regions[0], emit, tare_node_function(node, "cond"), types, count));
-    TARE_TRY(tare_emit_region(&regions[1], emit, tare_node_function(node, "body"), types, count));
+    if (!types || !values || (body && !constants)) return TARE_NO_MEMORY;
+    TARE_TRY(tare_emit_region(&regions[0], emit, condition, types, constants, count));
+    TARE_TRY(tare_emit_region(&regions[1], emit, body, types, constants, count));
     return tare_emit_results(emit, node,
                              tare_build_op(B, &(struct tare_build_request){ .name = "while",
                                                                             .operands = values,
@@ -118,25 +138,7 @@ static tare_status emit_while(struct tare_emit *emit, const struct tare_node *no
                                                                             .n_regions = 2 }));
 }
 
-/* The callee's nodes become part of the caller. */
-static tare_status emit_call(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
-    const struct tare_graph *callee = tare_node_function(node, "f");
-    tare_build_value *args = TARE_NEW_ARRAY(&emit->arena, tare_build_value, node->n_inputs + 1),
-                     *results = TARE_NEW_ARRAY(&emit->arena, tare_build_value, node->n_outputs + 1);
-    (void)arg;
-    if (!args || !results) return TARE_NO_MEMORY;
-    if (!callee) return TARE_FAIL(TARE_NOT_FOUND, "the function is not in the model");
-    for (size_t i = 0; i < node->n_inputs; i++)
-        args[i] = tare_emit_in(emit, node, i);
-    TARE_TRY(tare_emit_function(results, emit, callee, args));
-    for (size_t i = 0; i < node->n_outputs; i++)
-        TARE_TRY(tare_emit_set(emit, node, i, results[i]));
-    return TARE_OK;
-}
-
 const struct tare_emit_row tare_emit_control[] = {
-    { "PartitionedCall", emit_call, NULL },
-    { "StatefulPartitionedCall", emit_call, NULL },
     { "Case", emit_case, NULL },
     { "StatelessCase", emit_case, NULL },
     { "If", emit_if, NULL },

@@ -151,7 +151,7 @@ static tare_status emit_scatter(struct tare_emit *emit, const struct tare_node *
     (void)arg;
     if (!types) return emit->build.status;
     TARE_TRY(read_fields(fields, node));
-    TARE_TRY(tare_emit_region(&body, emit, tare_node_function(node, "update_computation"), types, 2));
+    TARE_TRY(tare_emit_region(&body, emit, tare_node_function(node, "update_computation"), types, NULL, 2));
     const struct tare_build_named attrs[] = {
         { "index_vector_dim", tare_build_int(B, tare_dims_single(&fields[3])) },
         { "indices_are_sorted", tare_build_bool(B, tare_node_bool(node, "indices_are_sorted", false)) },
@@ -194,7 +194,7 @@ static tare_status emit_reduce(struct tare_emit *emit, const struct tare_node *n
         results[i] = out_type(emit, node, i);
     const struct tare_shlo_type **types = scalars(emit, operands, node->n_inputs, 1);
     if (!types) return emit->build.status;
-    TARE_TRY(tare_emit_region(&body, emit, tare_node_function(node, "reducer"), types, node->n_inputs));
+    TARE_TRY(tare_emit_region(&body, emit, tare_node_function(node, "reducer"), types, NULL, node->n_inputs));
     const struct tare_build_named attr = { "dimensions", tare_build_ints(B, dims, count, 0) };
     return tare_emit_results(emit, node,
                              tare_build_op(B, &(struct tare_build_request){ .name = "reduce",
@@ -214,7 +214,7 @@ static tare_status emit_reduce_window(struct tare_emit *emit, const struct tare_
     struct tare_shlo_block body = { 0 };
     (void)arg;
     if (!types) return emit->build.status;
-    TARE_TRY(tare_emit_region(&body, emit, tare_node_function(node, "computation"), types, 2));
+    TARE_TRY(tare_emit_region(&body, emit, tare_node_function(node, "computation"), types, NULL, 2));
     const struct tare_build_named attrs[] = {
         { "base_dilations", list(emit, node, 4, 0) },   { "padding", list(emit, node, 6, 2) },
         { "window_dilations", list(emit, node, 5, 0) }, { "window_dimensions", list(emit, node, 2, 0) },
@@ -239,8 +239,8 @@ static tare_status emit_select_and_scatter(struct tare_emit *emit, const struct 
     struct tare_shlo_block bodies[2] = { 0 };
     (void)arg;
     if (!types) return emit->build.status;
-    TARE_TRY(tare_emit_region(&bodies[0], emit, tare_node_function(node, "select"), types, 2));
-    TARE_TRY(tare_emit_region(&bodies[1], emit, tare_node_function(node, "scatter"), types, 2));
+    TARE_TRY(tare_emit_region(&bodies[0], emit, tare_node_function(node, "select"), types, NULL, 2));
+    TARE_TRY(tare_emit_region(&bodies[1], emit, tare_node_function(node, "scatter"), types, NULL, 2));
     const struct tare_build_named attrs[] = {
         { "padding", list(emit, node, 3, 2) },
         { "window_dimensions", list(emit, node, 1, 0) },
@@ -274,7 +274,7 @@ static tare_status emit_sort(struct tare_emit *emit, const struct tare_node *nod
     }
     const struct tare_shlo_type **types = scalars(emit, operands, count, 2);
     if (!types) return emit->build.status;
-    TARE_TRY(tare_emit_region(&body, emit, tare_node_function(node, "comparator"), types, 2 * count));
+    TARE_TRY(tare_emit_region(&body, emit, tare_node_function(node, "comparator"), types, NULL, 2 * count));
     const struct tare_build_named attrs[] = {
         { "dimension", tare_build_int(B, axis) },
         { "is_stable", tare_build_bool(B, tare_node_bool(node, "is_stable", false)) },

@@ -118,6 +118,13 @@ def loop_over_rows(x):
     return lax.scan(lambda y, row: (y / 2 + row, None), jnp.zeros_like(x), rows)[0]
 
 
+def rolled_in_a_loop(x):
+    """For vectors of any size: the body calls functions of the size, also in branches and in a loop of its own."""
+    inner = lambda i, y: jnp.roll(y, 1) + jnp.broadcast_to(i.astype(jnp.float32), y.shape)
+    step = lambda i, y: lax.cond(y[0] > 4, lambda y: jnp.roll(y, -1) - jnp.ones(y.shape), lambda y: lax.fori_loop(0, 2, inner, y), y)
+    return lax.fori_loop(0, 4, step, x)
+
+
 def matrix_of_any_size(x):
     """The call of LAPACK has the shapes of its results as further operands."""
     return jnp.linalg.cholesky(jnp.outer(x, x) + 4 * jnp.eye(x.shape[0])).sum(0)
@@ -214,7 +221,7 @@ def of_a_tree(weights, batch):
     return batch["x"] @ weights["dense"]["kernel"]
 
 
-OPEN = (loop_over_rows, matrix_of_any_size, calls_of_any_batch)
+OPEN = (loop_over_rows, rolled_in_a_loop, matrix_of_any_size, calls_of_any_batch)
 for function in (narrow_constants, in_bfloat16, float8_weights, float8_stack, integer_stack, grouped_stack, float8_experts, integer_products, trained_weights, extremes, platform_branches, platform_kernel, decompositions, ops_of_xla, asked_precision, named_layers, *OPEN):
     shape = export.symbolic_shape("n") if function in OPEN else (3,)
     platforms = ("tpu",) if function is ops_of_xla else ("cpu", "tpu")  # on a CPU JAX calls LAPACK

@@ -348,6 +348,78 @@ static void loop__opens_the_dims_that_the_body_changes(void **state) {
     expect_shape(f, main, NULL, node, "[2,3]");
 }
 
+/* body of a loop: (x, size) -> (x broadcast to size, size) */
+static struct tare_graph *add_sized_body(struct fixture *f) {
+    struct tare_graph *body = tare_model_add_function(f->model, "sized");
+    struct tare_node *x = tare_graph_add_arg(body, "x", TARE_DT_FLOAT),
+                     *size = tare_graph_add_arg(body, "size", TARE_DT_INT32);
+    struct tare_node *flat = add(body, "Reshape", "flat", TARE_DT_FLOAT, INPUTS(out(x), out(size)));
+    OK(tare_node_resolve(flat));
+    OK(tare_graph_add_return(body, "y", TARE_DT_FLOAT, out(flat)));
+    struct tare_node *same = add(body, "Identity", "same", TARE_DT_INT32, INPUTS(out(size)));
+    OK(tare_node_resolve(same));
+    OK(tare_graph_add_return(body, "size", TARE_DT_INT32, out(same)));
+    return body;
+}
+
+static void loop__keeps_the_values_that_its_body_hands_on(void **state) {
+    struct fixture *f = *state;
+    struct tare_graph *main = f->model->main, *cond = tare_model_add_function(f->model, "two");
+    struct tare_tensor yes;
+    struct tare_node *x = placeholder(main, "x", TARE_DT_FLOAT, tare_shape_make(2, -1, 3));
+    struct tare_node *size = ints(main, "size", 2, (const int32_t[]){ 4, 3 });
+    struct tare_node *node = add(main, "StatelessWhile", "while", 0, INPUTS(out(x), out(size)));
+    add_sized_body(f);
+    OK(tare_tensor_from(&yes, TARE_DT_BOOL, &(struct tare_shape){ .rank = 0 }, &(uint8_t){ 1 }));
+    assert_non_null(tare_graph_add_arg(cond, "x", TARE_DT_FLOAT));
+    assert_non_null(tare_graph_add_arg(cond, "size", TARE_DT_INT32));
+    OK(tare_graph_add_return(cond, "go", TARE_DT_BOOL, out(tare_graph_add_const(cond, "flag", &yes))));
+    tare_tensor_reset(&yes);
+    OK(tare_node_set_type_list(node, "T", (int[]){ TARE_DT_FLOAT, TARE_DT_INT32 }, 2));
+    OK(tare_node_set_func(node, "cond", "two"));
+    OK(tare_node_set_func(node, "body", "sized"));
+    OK(tare_node_resolve(node));
+    /* what follows the loop knows the size that the loop hands on */
+    struct tare_node *after =
+        add(main, "Reshape", "after", TARE_DT_FLOAT, INPUTS(out(x), (struct tare_edge){ node, 1 }));
+    OK(tare_node_resolve(after));
+    expect_shape(f, main, NULL, after, "[4,3]");
+}
+
+static void branches__keep_a_value_that_all_of_them_return(void **state) {
+    struct fixture *f = *state;
+    struct tare_graph *main = f->model->main;
+    const int types[] = { TARE_DT_FLOAT, TARE_DT_INT32 };
+    struct tare_node *x = placeholder(main, "x", TARE_DT_FLOAT, tare_shape_make(2, -1, 3));
+    struct tare_node *pred = placeholder(main, "p", TARE_DT_BOOL, tare_shape_scalar());
+    struct tare_node *size = ints(main, "size", 2, (const int32_t[]){ 4, 3 });
+    struct tare_node *node = call(main, "StatelessIf", "if", INPUTS(out(pred), out(x), out(size)), types, 2);
+    add_sized_body(f);
+    OK(tare_node_set_type(node, "Tcond", TARE_DT_BOOL));
+    OK(tare_node_set_type_list(node, "Tout", types, 2));
+    OK(tare_node_set_func(node, "then_branch", "sized"));
+    OK(tare_node_set_func(node, "else_branch", "sized"));
+    OK(tare_node_resolve(node));
+    struct tare_node *after =
+        add(main, "Reshape", "after", TARE_DT_FLOAT, INPUTS(out(x), (struct tare_edge){ node, 1 }));
+    OK(tare_node_resolve(after));
+    expect_shape(f, main, NULL, after, "[4,3]");
+}
+
+static void arguments__take_the_given_values(void **state) {
+    struct fixture *f = *state;
+    struct tare_graph *graph = add_sized_body(f);
+    const struct tare_shape args[] = { tare_shape_make(1, 12), tare_shape_make(1, 2) };
+    const struct tare_tensor *values[] = {
+        NULL, tare_node_tensor(ints(f->model->main, "size", 2, (const int32_t[]){ 4, 3 }), "value")
+    };
+    struct tare_shape **shapes;
+    char text[TARE_SHAPE_TEXT_SIZE];
+    const struct tare_node *flat = tare_graph_find(graph, "flat");
+    OK(tare_graph_infer_shapes_given(&shapes, &f->arena, graph, args, values));
+    assert_string_equal(tare_shape_text(text, &shapes[flat->position][0]), "[4,3]");
+}
+
 static void recursion__ends(void **state) {
     struct fixture *f = *state;
     struct tare_graph *graph = tare_model_add_function(f->model, "again"), *main = f->model->main;
@@ -418,6 +490,9 @@ int main(void) {
         CASE(batch_function__gives_the_callers_batch_back),
         CASE(branches__keep_what_they_have_in_common),
         CASE(loop__opens_the_dims_that_the_body_changes),
+        CASE(loop__keeps_the_values_that_its_body_hands_on),
+        CASE(branches__keep_a_value_that_all_of_them_return),
+        CASE(arguments__take_the_given_values),
         CASE(recursion__ends),
         CASE(variable__is_read_through_calls),
         CASE(ops_without_inference__take_the_exporters_hint),
