@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/strbuf.h"
+#include "base/tensor/narrow.h"
 #include "datasets/data_file.h"
 #include "datasets/npy.h"
 #include "eval/function_signature.h"
@@ -92,9 +93,9 @@ static tare_status unknown_name(const char *name, const struct tare_signature *s
 /* A spec does not apply to --input: the array itself must have the dtype. */
 static tare_status check_dtype(const struct tare_binding *feed, const struct tare_tensor *value) {
     const int dtype = tare_dtype_base(feed->dtype);
-    if (!dtype || value->dtype == dtype) return TARE_OK;
+    if (!dtype || value->dtype == dtype || tare_dtype_fits_bytes(dtype, value->dtype)) return TARE_OK;
     return TARE_FAIL(TARE_TYPE, "--input %s: expected %s, got %s (save the array as %s)", feed->key,
-                     tare_dtype_name(dtype), tare_dtype_name(value->dtype), tare_dtype_name(dtype));
+                     tare_dtype_name(dtype), tare_dtype_name(value->dtype), tare_dtype_name(tare_dtype_stored(dtype)));
 }
 
 /* `given`: by name, whether the signature has the input. */

@@ -67,7 +67,8 @@ static tare_status parse_descr(struct tare_npy_view *view, const char *text) {
     }
     return TARE_FAIL(
         TARE_UNSUPPORTED,
-        "arrays of %.*s are not read (expected numbers, booleans or strings, such as array.astype('float32'))",
+        "arrays of %.*s are not read (expected numbers, booleans or strings: array.astype('int8') for integers of "
+        "ml_dtypes such as int4, otherwise array.astype('float32'))",
         (int)strcspn(at + 1, "'") + 2, at);
 }
 

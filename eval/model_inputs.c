@@ -2,6 +2,7 @@
 #include "eval/model_inputs.h"
 #include "base/map.h"
 #include "base/strbuf.h"
+#include "base/tensor/narrow.h"
 #include "datasets/data_file.h"
 
 #include <stdio.h>
@@ -41,7 +42,7 @@ static bool may_be_absent(const struct tare_binding *feed) {
 static void cast_advice(char *out, size_t size, const struct tare_binding *feed, const struct tare_tensor *value,
                         const char *key) {
     const int dtype = tare_dtype_base(feed->dtype);
-    const char *type = tare_dataset_spec_type_name(dtype);
+    const char *type = tare_dataset_spec_type_name(tare_dtype_stored(dtype));
     const bool has_name = strcmp(key, feed->key) == 0;
     *out = '\0';
     if (type && dtype != TARE_DT_STRING && value->dtype != TARE_DT_STRING)
@@ -61,7 +62,7 @@ static bool has_other_rows(const struct tare_binding *feed, const struct tare_te
 static tare_status check_value(const struct tare_binding *feed, const struct tare_tensor *value, const char *key) {
     char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE], advice[600];
     const int dtype = tare_dtype_base(feed->dtype);
-    if (dtype && value->dtype != dtype) {
+    if (dtype && value->dtype != dtype && !tare_dtype_fits_bytes(dtype, value->dtype)) {
         cast_advice(advice, sizeof advice, feed, value, key);
         return TARE_FAIL(TARE_TYPE, "input %s: expected %s, got %s%s", feed->key, tare_dtype_name(dtype),
                          tare_dtype_name(value->dtype), advice);
@@ -80,6 +81,16 @@ static tare_status check_value(const struct tare_binding *feed, const struct tar
     return TARE_FAIL(TARE_SHAPE, "input %s: expected shape %s, got %s", feed->key, expected, got);
 }
 
+/* The value with the dtype of the input, of which files have no arrays if it is one of 4 or 2 bits. */
+static tare_status share_value(struct tare_tensor *out, const struct tare_binding *feed,
+                               const struct tare_tensor *value) {
+    const int dtype = tare_dtype_base(feed->dtype);
+    if (tare_dtype_is_narrow(dtype) && value->dtype != dtype)
+        return tare_error_prefix(tare_tensor_share_narrow(out, value, dtype), "input %s", feed->key);
+    tare_tensor_share(out, value);
+    return TARE_OK;
+}
+
 /* The value as the input: a record of shape [1, …] whose rest is the input's shape, as the row of an array, without the
  * first axis. */
 static tare_status bind_value(struct tare_tensor *out, const struct tare_binding *feed, const struct tare_tensor *value,
@@ -92,15 +103,12 @@ static tare_status bind_value(struct tare_tensor *out, const struct tare_binding
     if (tare_shape_compatible(&feed->shape, &value->shape) || value->shape.rank != feed->shape.rank + 1 ||
         value->shape.dims[0] != 1 || !tare_shape_compatible(&feed->shape, &row)) {
         TARE_TRY(check_value(feed, value, key));
-        tare_tensor_share(out, value);
-        return TARE_OK;
+        return share_value(out, feed, value);
     }
     TARE_TRY(tare_tensor_share_as(&view, value, &row));
-    const tare_status status = check_value(feed, &view, key);
-    if (status == TARE_OK)
-        *out = view;
-    else
-        tare_tensor_reset(&view);
+    tare_status status = check_value(feed, &view, key);
+    if (status == TARE_OK) status = share_value(out, feed, &view);
+    tare_tensor_reset(&view);
     return status;
 }
 

@@ -25,7 +25,11 @@ enum tare_element_type {
     TARE_DTYPE_RESOURCE = 20,   /* a handle; never in a tare_array */
     TARE_DTYPE_VARIANT = 21,    /* an object; never in a tare_array */
     TARE_DTYPE_UINT32 = 22,     /* uint32_t */
-    TARE_DTYPE_UINT64 = 23      /* uint64_t */
+    TARE_DTYPE_UINT64 = 23,     /* uint64_t */
+    TARE_DTYPE_INT4 = 29,       /* int8_t: -8 to 7; inputs of this type and the next three also take int8 and uint8 */
+    TARE_DTYPE_UINT4 = 30,      /* uint8_t: 0 to 15 */
+    TARE_DTYPE_INT2 = 31,       /* int8_t: -2 to 1 */
+    TARE_DTYPE_UINT2 = 32       /* uint8_t: 0 to 3 */
 };
 
 #endif

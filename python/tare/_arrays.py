@@ -29,6 +29,8 @@ _QUANTIZED = {11, 12, 13, 15, 16}
 DTYPES = {number: np.dtype(name) for number, name in _NUMPY.items()}
 _NUMBERS = {dtype: number for number, dtype in DTYPES.items() if number not in _QUANTIZED and number != BFLOAT16}
 _NARROW = {"int4": np.int8, "uint4": np.uint8, "int2": np.int8, "uint2": np.uint8}
+#: Integers of 4 and 2 bits, which have a byte each; the library checks that those of inputs fit.
+_STORED = {29: np.dtype(np.int8), 30: np.dtype(np.uint8), 31: np.dtype(np.int8), 32: np.dtype(np.uint8)}
 _is_masked: Any = np.ma.is_masked
 #: Kinds of Python numbers by the kind of dtype that holds them without loss of a fraction, an imaginary part or a sign.
 _KINDS = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}
@@ -247,7 +249,8 @@ def _from_python(value: Any, expected: int, name: str) -> "np.ndarray[Any, Any]"
         return array.astype(object)
     if expected == BFLOAT16:
         return _rounded_to_bfloat16(array, name)
-    return converted(array, DTYPES[expected], name) if expected in DTYPES else array
+    dtype = DTYPES.get(expected, _STORED.get(expected))
+    return converted(array, dtype, name) if dtype else array
 
 
 def is_python(value: Any) -> bool:
@@ -331,7 +334,7 @@ def _take(item: TakenArray, owner: Any) -> "np.ndarray[Any, Any]":
         array = np.empty(len(elements), object)
         array[:] = elements
         return array.reshape(shape)
-    dtype = DTYPES[number]
+    dtype = _STORED[number] if number in _STORED else DTYPES[number]
     if 0 in shape:
         array = np.empty(shape, dtype)
     else:

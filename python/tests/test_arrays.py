@@ -1,9 +1,10 @@
 """Dtypes of arrays: each element type of TensorFlow that NumPy has, and bfloat16, strings and narrow integers."""
 
+import subprocess
 import unittest
 
 import numpy as np
-from support import Case, samples
+from support import PROGRAM, Case, samples
 
 import tare
 from tare import _arrays
@@ -52,6 +53,20 @@ class Types(Case):
         self.assertEqual(_arrays._NARROW["int4"], np.int8)
         with self.fails(tare.DTypeError, "timedelta64"):
             tare.write_records(self.tmp / "a", [{"x": np.zeros(2, "timedelta64[s]")}])
+
+    def test_inputs_and_outputs_of_four_bits_have_bytes(self):
+        for dtype, values in {"int4": [-8, 0, 7], "uint4": [0, 9, 15], "int2": [-2, 0, 1], "uint2": [0, 2, 3]}.items():
+            folder, stored = self.tmp / dtype, np.int8 if dtype[0] == "i" else np.uint8
+            command = [PROGRAM, "ops", "Identity", "--save-model", folder, "--shape", f"{dtype}[3]"]
+            subprocess.run(command, check=True, capture_output=True)
+            model = tare.load(folder)
+            for given in (values, np.array(values, stored)):
+                found = model.run({"input": given})["output"]
+                self.assertEqual((found.dtype, found.tolist()), (stored, values))
+            with self.fails(tare.InvalidArgumentError, "element 1 is 16 (expected"):
+                model.run({"input": [0, 16, 0]})
+            with self.fails(tare.DTypeError, f"expected {dtype}, got int32"):
+                model.run({"input": np.array(values, np.int32)})
 
     def test_failures_leave_no_file(self):
         def broken():

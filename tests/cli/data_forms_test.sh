@@ -136,6 +136,30 @@ assert a.shape == b.shape and abs(a - b).max() < 1e-3, abs(a - b).max()" || fail
 
 expect 1 "--input image: expected float32, got uint8 (save the array as float32)" "$tare" run "$model" --input image=uint8.npy
 
+# ---- integers of 4 and 2 bits: arrays of bytes, whose elements must fit ----
+"$python" -c "
+import numpy
+numpy.save('signed.npy', numpy.array([-2, -1, 0, 1], numpy.int8))
+numpy.save('unsigned.npy', numpy.array([0, 1, 2, 3], numpy.uint8))
+numpy.save('large.npy', numpy.array([0, 1, 0, 16], numpy.uint8))
+numpy.save('wide.npy', numpy.array([0, 1, 2, 3], numpy.int32))"
+for row in int4:signed:int8 uint4:unsigned:uint8 int2:signed:int8 uint2:unsigned:uint8; do
+    IFS=: read -r type file stored <<<"$row"
+    rm -rf narrow narrow_out narrow_rows
+    "$tare" ops Identity --save-model narrow --shape "${type}[4]" >/dev/null 2>log || fail "ops: $(cat log)"
+    "$tare" run narrow --input input=$file.npy --output-dir narrow_out --quiet >/dev/null 2>log || fail "$type: $(cat log)"
+    "$tare" run narrow --data $file.npy --output-dir narrow_rows --quiet >/dev/null 2>log || fail "$type as rows: $(cat log)"
+    "$python" -c "
+import numpy
+given = numpy.load('$file.npy')
+for folder in ('narrow_out', 'narrow_rows'):
+    found = numpy.load(folder + '/output.npy')
+    assert found.dtype == numpy.$stored and (found.ravel() == given).all(), (folder, found)" || fail "$type: other outputs"
+    expect 1 "input input: element 3 is 16 (expected" "$tare" run narrow --input input=large.npy
+    expect 1 "expected $type, got int32 (save the array as $stored)" "$tare" run narrow --input input=wide.npy
+    "$tare" run narrow --data wide.npy 2>err; grep -q "type: ${stored^^} })" err || fail "$type: no line of a spec: $(cat err)"
+done
+
 # ---- CSV, with the spec drafted for the model ----
 expect 1 "a CSV row (expected also --spec FILE" "$tare" run "$model" --data glyphs.csv --quiet
 "$tare" dataset info glyphs.csv --draft-spec csv.spec --model "$model" --quiet >info 2>log || fail "draft for a CSV file: $(cat log)"
