@@ -176,11 +176,13 @@ static tare_status warn_of_function(struct tare_calibration_warning_list *list, 
     struct tare_calibration_warning warning = about_no_record;
     struct tare_strbuf text = { 0 };
     warning.kind = "unreached_function";
-    tare_strbuf_printf(&text, "no record reached function '%s' (%zu observed tensors)", name, tensors);
+    tare_strbuf_printf(&text, "no record reached function '%s' (%zu observed tensor%s)", name, tensors,
+                       plural(tensors));
     return add(list, warning, &text);
 }
 
-/* Branches inside a function that was not reached are not reported. */
+/* Branches inside a function that was not reached are not reported. A function without observed tensors, such as the
+ * one by which a reduction combines two elements, lacks nothing: its op may compute without running it. */
 static tare_status warn_of_sides(struct tare_calibration_warning_list *list, const struct tare_calibration *c,
                                  const struct functions *functions) {
     size_t sides = 0;
@@ -193,7 +195,7 @@ static tare_status warn_of_sides(struct tare_calibration_warning_list *list, con
     }
     for (size_t i = 0; i < c->n_functions && sides == 0; i++) {
         const struct function_tensors *observed = tensors_of(functions, c->functions[i].name);
-        if (c->functions[i].records > 0 || observed->is_side) continue;
+        if (c->functions[i].records > 0 || observed->is_side || !observed->count) continue;
         TARE_TRY(warn_of_function(list, c->functions[i].name, observed->count));
     }
     return TARE_OK;

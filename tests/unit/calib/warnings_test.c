@@ -161,6 +161,24 @@ static void unreached_sides__are_named_and_what_is_inside_them_is_not(void **sta
     tare_calibration_free(c);
 }
 
+static void unreached_functions__are_named_if_they_have_observed_tensors(void **state) {
+    (void)state;
+    struct tare_calibration *c = make(300);
+    set_function(c, "used", 300);
+    set_function(c, "sum", 0); /* of a reduction that is computed without it */
+    set_function(c, "two", 0);
+    set_function(c, "one", 0);
+    assert_int_equal(tare_calibration_add_tensor(c, "two", "conv", 0, NULL), TARE_OK);
+    assert_int_equal(tare_calibration_add_tensor(c, "two", "dense", 0, NULL), TARE_OK);
+    assert_int_equal(tare_calibration_add_tensor(c, "one", "conv", 0, NULL), TARE_OK);
+    static const char *const expected[][2] = {
+        { "unreached_function", "no record reached function 'one' (1 observed tensor)" },
+        { "unreached_function", "no record reached function 'two' (2 observed tensors)" },
+    };
+    assert_warnings(c, expected, 2);
+    tare_calibration_free(c);
+}
+
 static void not_finite_values__are_named_by_their_first_record(void **state) {
     (void)state;
     struct tare_calibration *c = make(200);
@@ -277,6 +295,7 @@ int main(void) {
         cmocka_unit_test(unfinished_run__is_told_first),
         cmocka_unit_test(bad_records__are_told_by_file),
         cmocka_unit_test(unreached_sides__are_named_and_what_is_inside_them_is_not),
+        cmocka_unit_test(unreached_functions__are_named_if_they_have_observed_tensors),
         cmocka_unit_test(not_finite_values__are_named_by_their_first_record),
         cmocka_unit_test(outlier__is_named_with_the_range_without_it),
         cmocka_unit_test(outlier__counts_only_with_zero_in_the_range),
