@@ -205,31 +205,26 @@ static tare_status find(struct finder *finder, const struct tare_tpu_choice *cho
 
 struct call_walk {
     const struct finder *finder;
-    const struct tare_graph *from; /* the TPU function where the walk began */
+    const struct tare_graph *wanted; /* the chosen function that is searched for; NULL: any */
     struct tare_map seen;
-    bool direct; /* the callees visited now are called by `from` itself */
+    bool direct; /* the callees visited now are called by the TPU function where the walk began */
     const struct tare_graph **stack;
     size_t depth;
+    const struct tare_tpu_function *inner; /* the first chosen one that it calls indirectly; NULL: none */
 };
 
-static bool is_chosen(const struct finder *finder, const struct tare_graph *graph) {
+static const struct tare_tpu_function *chosen(const struct finder *finder, const struct tare_graph *graph) {
     for (size_t i = 0; i < finder->count; i++)
-        if (finder->found[i].graph == graph) return true;
-    return false;
+        if (finder->found[i].graph == graph) return &finder->found[i];
+    return NULL;
 }
 
 static tare_status visit_callee(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     struct call_walk *walk = arg;
+    const struct tare_tpu_function *inner = chosen(walk->finder, callee);
     (void)node;
-    if (is_chosen(walk->finder, callee)) {
-        if (walk->direct) return TARE_OK;
-        return TARE_FAIL(
-            TARE_INVALID_ARGUMENT,
-            "Unable to place both \"%s\" and \"%s\" on the TPU because \"%s\" indirectly calls \"%s\". This "
-            "behavior is unsupported because it can cause invalid graphs to be generated.",
-            walk->from->name, callee->name, walk->from->name, callee->name);
-    }
-    if (tare_map_get(&walk->seen, callee->name)) return TARE_OK;
+    if (inner && !walk->direct && !walk->inner && (!walk->wanted || walk->wanted == callee)) walk->inner = inner;
+    if (inner || tare_map_get(&walk->seen, callee->name)) return TARE_OK;
     walk->stack[walk->depth++] = callee;
     return tare_map_set(&walk->seen, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
 }
@@ -240,17 +235,62 @@ static tare_status visit_graph(struct call_walk *walk, const struct tare_graph *
     return TARE_OK;
 }
 
-static tare_status check_indirect_calls(const struct finder *finder, const struct tare_graph *from) {
-    struct call_walk walk = { .finder = finder, .from = from, .direct = true };
+static tare_status find_inner(const struct tare_tpu_function **out, const struct finder *finder,
+                              const struct tare_graph *from, const struct tare_graph *wanted) {
+    struct call_walk walk = { .finder = finder, .wanted = wanted, .direct = true };
     tare_status status;
     walk.stack = TARE_NEW_ARRAY(finder->arena, const struct tare_graph *, finder->model->n_functions + 1);
     if (!walk.stack) return TARE_NO_MEMORY;
     status = visit_graph(&walk, from);
     walk.direct = false;
-    while (walk.depth && status == TARE_OK)
+    while (walk.depth && status == TARE_OK && !walk.inner)
         status = visit_graph(&walk, walk.stack[--walk.depth]);
     tare_map_free(&walk.seen);
+    *out = walk.inner;
     return status;
+}
+
+/* The functions of the entry which chose `inner` that no TPU function calls indirectly, as entries of their own. */
+static tare_status list_outer(struct tare_strbuf *out, const struct finder *finder,
+                              const struct tare_tpu_function *inner) {
+    for (size_t i = 0; i < finder->count; i++) {
+        const struct tare_tpu_function *function = &finder->found[i], *called = NULL;
+        if (function->choice != inner->choice) continue;
+        for (size_t f = 0; f < finder->count && !called; f++)
+            TARE_TRY(find_inner(&called, finder, finder->found[f].graph, function->graph));
+        if (!called)
+            tare_strbuf_printf(out, " tpu_functions { concrete_function_name: \"%s\" }", function->graph->name);
+    }
+    return TARE_OK;
+}
+
+/* What `inner` computes for its caller is on the TPU without an entry of its own. One entry may have chosen other
+ * functions as well: an alias of several traces, jit_compile_functions. */
+static tare_status refuse_indirect(const struct finder *finder, const struct tare_graph *from,
+                                   const struct tare_tpu_function *inner) {
+    struct tare_strbuf outer = { 0 };
+    char entry[512];
+    tare_status status = list_outer(&outer, finder, inner);
+    choice_text(entry, sizeof entry, inner->choice);
+    if (status == TARE_OK)
+        status = TARE_FAIL(
+            TARE_INVALID_ARGUMENT,
+            "Unable to place both \"%s\" and \"%s\" on the TPU because \"%s\" indirectly calls \"%s\". This "
+            "behavior is unsupported because it can cause invalid graphs to be generated. (%s the entry of %s%s%s: the "
+            "TPU computes what \"%s\" calls)",
+            from->name, inner->graph->name, from->name, inner->graph->name, outer.size ? "replace" : "leave out", entry,
+            outer.size ? " by" : "", tare_strbuf_text(&outer), from->name);
+    tare_strbuf_free(&outer);
+    return status;
+}
+
+static tare_status check_indirect_calls(const struct finder *finder) {
+    for (size_t i = 0; i < finder->count; i++) {
+        const struct tare_tpu_function *inner;
+        TARE_TRY(find_inner(&inner, finder, finder->found[i].graph, NULL));
+        if (inner) return refuse_indirect(finder, finder->found[i].graph, inner);
+    }
+    return TARE_OK;
 }
 
 tare_status tare_tpu_find_functions(struct tare_tpu_function **out, size_t *count, struct tare_arena *arena,
@@ -259,8 +299,7 @@ tare_status tare_tpu_find_functions(struct tare_tpu_function **out, size_t *coun
     struct finder finder = { .arena = arena, .model = model };
     for (size_t i = 0; i < n_choices; i++)
         TARE_TRY(find(&finder, &choices[i]));
-    for (size_t i = 0; i < finder.count; i++)
-        TARE_TRY(check_indirect_calls(&finder, finder.found[i].graph));
+    TARE_TRY(check_indirect_calls(&finder));
     *out = finder.found;
     *count = finder.count;
     return TARE_OK;

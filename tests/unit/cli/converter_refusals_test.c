@@ -36,7 +36,10 @@ static void an_indirect_call__is_refused_in_the_documents_words(void **state) {
         path, "tpu_functions { function_alias: \"tpu_func_2\" } tpu_functions { function_alias: \"tpu_func_4\" }",
         "Unable to place both \"__inference_tpu_func_2_46\" and \"__inference_tpu_func_4_68\" on the TPU because "
         "\"__inference_tpu_func_2_46\" indirectly calls \"__inference_tpu_func_4_68\". This behavior is unsupported "
-        "because it can cause invalid graphs to be generated.");
+        "because it can cause invalid graphs to be generated. (leave out the entry of function_alias: \"tpu_func_4\": "
+        "the TPU computes what \"__inference_tpu_func_2_46\" calls)");
+    seed_converts(path, "tpu_functions { function_alias: \"tpu_func_2\" } disable_default_optimizations: true");
+    seed_answers_as(path, tare_shape_make(2, 2, 3));
     seed_converts(path,
                   "tpu_functions { function_alias: \"between\" } tpu_functions { function_alias: \"tpu_func_4\" } "
                   "disable_default_optimizations: true"); /* a direct call works */

@@ -112,12 +112,45 @@ static void jit_compiled_functions__are_replaced_by_their_copies(void **state) {
     tear_down(&f);
 }
 
+/* f and outer are jit-compiled: outer(x) = between(f(between(x))), between(x) = f(x). */
+static void an_entry_whose_functions_call_each_other__is_replaced_by_the_outer_ones(void **state) {
+    static union tare_attr_item yes = { .b = true };
+    static struct tare_attr attr = { .name = "_XlaMustCompile", .kind = TARE_ATTR_BOOL, .count = 1, .items = &yes };
+    const struct tare_tpu_choice jit = { TARE_TPU_BY_JIT, NULL, false };
+    struct tare_graph *between, *outer;
+    struct tare_edge x;
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    between = tare_model_add_function(f.model, "between");
+    outer = tare_model_add_function(f.model, "outer");
+    x = mini_arg(between, "x", TARE_DT_FLOAT);
+    mini_return(between, "y", mini_call(between, "PartitionedCall", "call", f.f, 1, x));
+    x = mini_arg(outer, "x", TARE_DT_FLOAT);
+    x = mini_call(outer, "PartitionedCall", "first", between, 1, x);
+    x = mini_call(outer, "PartitionedCall", "second", f.f, 1, x);
+    mini_return(outer, "y", mini_call(outer, "PartitionedCall", "third", between, 1, x));
+    f.f->attrs = outer->attrs = &attr;
+    f.f->n_attrs = outer->n_attrs = 1;
+    assert_int_equal(tare_tpu_find_functions(&f.found, &f.count, &f.arena, f.model, &jit, 1), TARE_INVALID_ARGUMENT);
+    assert_string_equal(
+        tare_error_text(),
+        "Unable to place both \"outer\" and \"f\" on the TPU because \"outer\" indirectly calls \"f\". This behavior "
+        "is unsupported because it can cause invalid graphs to be generated. (replace the entry of "
+        "jit_compile_functions: true by tpu_functions { concrete_function_name: \"outer\" }: the TPU computes what "
+        "\"outer\" calls)");
+    find(&f, TARE_TPU_BY_CONCRETE, "outer");
+    assert_int_equal(f.count, 1);
+    tear_down(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies__stand_for_a_function_that_nothing_calls),
         cmocka_unit_test(copies_of_copies__belong_to_the_first_function),
         cmocka_unit_test(an_alias__covers_the_function_and_its_copies),
         cmocka_unit_test(jit_compiled_functions__are_replaced_by_their_copies),
+        cmocka_unit_test(an_entry_whose_functions_call_each_other__is_replaced_by_the_outer_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
