@@ -36,6 +36,12 @@ struct tare_alias {
     const char *alias;
 };
 
+/* A signature that is not written, and the function that it called. */
+struct tare_dropped_signature {
+    const char *key;
+    const char *function; /* NULL: none */
+};
+
 /* The shared_name that TensorFlow's eager mode assigns to anonymous handles, which are not shared. */
 #define TARE_ANONYMOUS_VARIABLE "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
 
@@ -126,6 +132,8 @@ struct tare_graph_model {
     struct tare_map functions_by_name;
     struct tare_signature *signatures;
     size_t n_signatures;
+    struct tare_dropped_signature *dropped_signatures; /* signature_keys of quantization_options does not name them */
+    size_t n_dropped_signatures;
     struct tare_signature_uses *signature_uses; /* lists of edges (graph/signature_uses.c); NULL: not built */
     struct tare_alias *aliases;
     size_t n_aliases;

@@ -49,6 +49,32 @@ static void list_name(struct tare_strbuf *list, const char *name) {
     tare_strbuf_free(&quoted);
 }
 
+/* A name that was in the model until its other signatures were quantized. *found: it is one, and the failure says so.
+ */
+static tare_status refuse_dropped(bool *found, const struct tare_graph_model *model, const char *what, const char *name,
+                                  bool is_function) {
+    const struct tare_dropped_signature *dropped = NULL;
+    struct tare_strbuf keys = { 0 };
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < model->n_dropped_signatures && !dropped; i++) {
+        const struct tare_dropped_signature *signature = &model->dropped_signatures[i];
+        const char *own = is_function ? signature->function : signature->key;
+        if (own && strcmp(own, name) == 0) dropped = signature;
+    }
+    *found = dropped != NULL;
+    if (!dropped) return TARE_OK;
+    for (size_t i = 0; i < model->n_signatures; i++)
+        list_name(&keys, model->signatures[i].key);
+    list_name(&keys, dropped->key);
+    status = TARE_FAIL(TARE_NOT_FOUND,
+                       "%s \"%s\" is not in the quantized model: signature_keys of quantization_options leaves out "
+                       "signature \"%s\" (set signature_keys: [%s], each with a data set if there are "
+                       "representative_datasets)",
+                       what, name, dropped->key, tare_strbuf_text(&keys));
+    tare_strbuf_free(&keys);
+    return status;
+}
+
 static tare_status unknown_alias(const struct tare_graph_model *model, const char *name) {
     struct tare_strbuf known = { 0 };
     tare_status status;
@@ -63,7 +89,9 @@ static tare_status unknown_alias(const struct tare_graph_model *model, const cha
 
 static tare_status unknown_signature(const struct tare_graph_model *model, const char *name) {
     struct tare_strbuf known = { 0 };
-    tare_status status;
+    bool is_dropped;
+    tare_status status = refuse_dropped(&is_dropped, model, "signature_name", name, false);
+    if (is_dropped) return status;
     for (size_t i = 0; i < model->n_signatures; i++)
         list_name(&known, model->signatures[i].key);
     status = unknown("signature_name", name, "signatures", &known, "use function_alias or concrete_function_name");
@@ -74,7 +102,9 @@ static tare_status unknown_signature(const struct tare_graph_model *model, const
 static tare_status unknown_function(const struct tare_graph_model *model, const char *name) {
     enum { SHOWN = 12 };
     struct tare_strbuf known = { 0 };
-    tare_status status;
+    bool is_dropped;
+    tare_status status = refuse_dropped(&is_dropped, model, "concrete_function_name", name, true);
+    if (is_dropped) return status;
     for (size_t i = 0; i < model->n_functions && i < SHOWN; i++)
         list_name(&known, model->functions[i]->name);
     if (model->n_functions > SHOWN) tare_strbuf_puts(&known, ", …");

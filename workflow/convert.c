@@ -105,10 +105,16 @@ static tare_status drop_signatures(struct tare_graph_model *model, struct tare_a
     if (!count || !dropped) return TARE_OK;
     tare_note(log, "%zu of %zu signatures are written: those that signature_keys of quantization_options names%s",
               count, all, quantization->names_signatures ? "" : " (none: serving_default)");
+    model->dropped_signatures = TARE_NEW_ARRAY(&model->arena, struct tare_dropped_signature, dropped);
+    if (!model->dropped_signatures) return TARE_NO_MEMORY;
     memcpy(model->signatures, sorted, all * sizeof *sorted);
     model->n_signatures = count;
-    for (size_t s = count; s < all; s++)
-        forget_function(model, called_by(&sorted[s]));
+    for (size_t s = count; s < all; s++) {
+        const struct tare_graph *function = called_by(&sorted[s]);
+        model->dropped_signatures[model->n_dropped_signatures++] =
+            (struct tare_dropped_signature){ sorted[s].key, function ? function->name : NULL };
+        forget_function(model, function);
+    }
     return tare_pass_prune.run(model, &changes);
 }
 

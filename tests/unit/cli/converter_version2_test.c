@@ -318,12 +318,13 @@ static void stored_values__stay_float32_without_convert_checkpoint(void **state)
     }
 }
 
-/* serving_default calls one function of x W, "other" and an alias the other one. */
-static const char *model_of_two_signatures(void) {
+/* serving_default calls one function of x W, with an open number of rows, "other" and perhaps an alias the other one.
+ */
+static const char *model_of_two_signatures(bool has_alias) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *functions[] = { tare_model_add_function(model, "__inference_served_10"),
                                        tare_model_add_function(model, "__inference_tpu_func_20") };
-    struct tare_shape shape = tare_shape_make(2, (int64_t)8, (int64_t)10);
+    struct tare_shape shape = tare_shape_make(2, (int64_t)-1, (int64_t)10);
     struct tare_signature *signatures;
     for (int i = 0; i < 2; i++)
         mini_return(functions[i], "y",
@@ -339,7 +340,7 @@ static const char *model_of_two_signatures(void) {
         mini_call(model->main, "PartitionedCall", "other", functions[1], 1, signatures[0].inputs[0].edge);
     model->signatures = signatures;
     model->n_signatures = 2;
-    seed_alias(model, functions[1]->name, "tpu_func");
+    if (has_alias) seed_alias(model, functions[1]->name, "tpu_func");
     return seed_write(model, "two_signatures");
 }
 
@@ -351,7 +352,7 @@ static void signature_keys__quantize_what_the_named_signatures_call(void **state
         PLACE "external_feature_configs { quantization_options { quantization_method: DYNAMIC_RANGE "
               "min_num_elements_for_weights: 1 } }",
     };
-    const char *path = model_of_two_signatures();
+    const char *path = model_of_two_signatures(true);
     (void)state;
     for (int i = 0; i < 2; i++) {
         struct tare_graph_model *model;
@@ -362,6 +363,28 @@ static void signature_keys__quantize_what_the_named_signatures_call(void **state
         assert_int_equal(seed_count(model, "MatMul"), 1);
         tare_model_free(model);
     }
+}
+
+static void a_signature_that_signature_keys_leaves_out__is_named(void **state) {
+#define QUANTIZED(keys)                                                                                                \
+    "external_feature_configs { quantization_options { quantization_method: WEIGHT_ONLY "                              \
+    "min_num_elements_for_weights: 1 " keys " } } "
+#define REMEDY                                                                                                         \
+    " is not in the quantized model: signature_keys of quantization_options leaves out signature \"other\" (set "      \
+    "signature_keys: [\"serving_default\", \"other\"], each with a data set if there are representative_datasets)"
+    static const char batched[] =
+        "batch_options { num_batch_threads: 1 max_batch_size: 8 experimental { signature_name: \"other\" } } ";
+    const char *path = model_of_two_signatures(false);
+    char text[1024];
+    (void)state;
+    snprintf(text, sizeof text, "%s%s", QUANTIZED(""), batched);
+    seed_refuses(path, text, "batch_options: signature_name \"other\"" REMEDY);
+    seed_refuses(path, QUANTIZED("signature_keys: \"serving_default\"") "tpu_functions { signature_name: \"other\" }",
+                 "signature_name \"other\"" REMEDY);
+    seed_refuses(path, QUANTIZED("") "tpu_functions { concrete_function_name: \"__inference_tpu_func_20\" }",
+                 "concrete_function_name \"__inference_tpu_func_20\"" REMEDY);
+    snprintf(text, sizeof text, "%s%s", QUANTIZED("signature_keys: [\"serving_default\", \"other\"]"), batched);
+    seed_converts(path, text);
 }
 
 int main(void) {
@@ -378,6 +401,7 @@ int main(void) {
         cmocka_unit_test(bfloat16_fields__have_the_texts_of_the_converter),
         cmocka_unit_test(casts__are_outside_by_either_option),
         cmocka_unit_test(signature_keys__quantize_what_the_named_signatures_call),
+        cmocka_unit_test(a_signature_that_signature_keys_leaves_out__is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
