@@ -117,32 +117,45 @@ static tare_status mark_argument(bool *marked, const struct tare_tpu_placed *pla
     return mark(placed, input, body->args[split->argument]->name, shape.rank, (int)split->dimension, cores);
 }
 
-/* Marks the arguments that the options name for this function; *any: there are some. marked[i]: split i has been
- * applied. */
-static tare_status mark_named(bool *any, bool *marked, size_t *count, struct tare_arena *arena,
-                              const struct tare_graph_model *model, const struct tare_tpu_placed *placed,
+/* The functions that a split names, and whether it has been applied to one of them. */
+struct named_split {
+    struct tare_tpu_function *functions;
+    size_t n_functions;
+    bool is_marked;
+};
+
+static tare_status find_named(struct named_split **out, struct tare_arena *arena, const struct tare_graph_model *model,
+                              const struct tare_tpu_sharding *sharding) {
+    struct named_split *named = TARE_NEW_ARRAY(arena, struct named_split, sharding->n_splits + 1);
+    if (!named) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < sharding->n_splits; i++)
+        TARE_TRY(tare_error_prefix(tare_tpu_find_functions(&named[i].functions, &named[i].n_functions, arena, model,
+                                                           sharding->splits[i].function, 1),
+                                   "function_sharding_specs"));
+    *out = named;
+    return TARE_OK;
+}
+
+/* Marks the arguments that the options name for this function; *any: there are some. */
+static tare_status mark_named(bool *any, size_t *count, struct named_split *named, const struct tare_tpu_placed *placed,
                               const struct tare_model_shapes *shapes, const struct tare_tpu_sharding *sharding) {
     *any = false;
     for (size_t i = 0; i < sharding->n_splits; i++) {
-        const struct tare_tpu_argument_split *split = &sharding->splits[i];
-        struct tare_tpu_function *functions;
-        size_t n_functions;
-        TARE_TRY(tare_tpu_find_functions(&functions, &n_functions, arena, model, split->function, 1));
-        for (size_t f = 0; f < n_functions; f++) {
+        for (size_t f = 0; f < named[i].n_functions; f++) {
             bool is_split = false;
-            if (functions[f].graph != placed->stub) continue;
-            TARE_TRY(mark_argument(&is_split, placed, shapes, sharding->num_cores_per_replica, split));
+            if (named[i].functions[f].graph != placed->stub) continue;
+            TARE_TRY(mark_argument(&is_split, placed, shapes, sharding->num_cores_per_replica, &sharding->splits[i]));
             *any = true;
             *count += is_split;
-            marked[i] |= is_split;
+            named[i].is_marked |= is_split;
         }
     }
     return TARE_OK;
 }
 
-static tare_status check_marks(const struct tare_tpu_sharding *sharding, const bool *marked) {
+static tare_status check_marks(const struct tare_tpu_sharding *sharding, const struct named_split *named) {
     for (size_t i = 0; i < sharding->n_splits; i++)
-        if (!marked[i])
+        if (!named[i].is_marked)
             return TARE_FAIL(
                 TARE_INVALID_ARGUMENT,
                 "function_sharding_specs: argument %u of '%s' is not split (expected a function on the TPU "
@@ -156,22 +169,21 @@ tare_status tare_tpu_shard_inputs(size_t *count, struct tare_arena *arena, struc
                                   const struct tare_tpu_sharding *sharding, bool open_divides) {
     const int cores = sharding->num_cores_per_replica;
     struct tare_model_shapes *shapes = NULL;
+    struct named_split *named;
     tare_status status;
-    bool *marked;
     if (cores < 2) return TARE_OK;
     if (cores > MOST_CORES)
         return TARE_FAIL(TARE_UNSUPPORTED, "num_cores_per_replica is %d (at most %d can share a replica)", cores,
                          MOST_CORES);
-    marked = TARE_NEW_ARRAY(arena, bool, sharding->n_splits + 1);
-    if (!marked) return TARE_NO_MEMORY;
+    TARE_TRY(find_named(&named, arena, model, sharding));
     TARE_CHECK(tare_model_shapes_new(&shapes, model));
     for (size_t i = 0; i < n_placed; i++) {
         bool any;
-        TARE_CHECK(tare_error_prefix(mark_named(&any, marked, count, arena, model, &placed[i], shapes, sharding),
+        TARE_CHECK(tare_error_prefix(mark_named(&any, count, named, &placed[i], shapes, sharding),
                                      "function_sharding_specs: function %s", placed[i].stub->name));
         if (!any) TARE_CHECK(mark_rows(count, &placed[i], shapes, cores, open_divides));
     }
-    status = check_marks(sharding, marked);
+    status = check_marks(sharding, named);
 done:
     tare_model_shapes_free(shapes);
     return status;

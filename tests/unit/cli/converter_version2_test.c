@@ -185,6 +185,11 @@ static void arguments__are_split_along_the_dimension_that_is_named(void **state)
     assert_memory_equal(sharding->items[0].s.data, "\x08\x03\x1a\x02\x02\x01\x22\x02\x00\x01", 10);
     assert_true(tare_node_bool(only(model, "TPUReplicateMetadata"), "use_shardy_partitioner", false));
     tare_model_free(model);
+    seed_refuses(
+        path,
+        SHARDED("function_sharding_specs { function_alias: \"tpu_fun\" arg_sharding_specs { arg_index: 0 "
+                "split_spec { dimension: 0 num_devices: 2 } } }"),
+        "tare: function_sharding_specs: function_alias \"tpu_fun\" does not exist (known aliases: \"tpu_func\")");
     seed_refuses(path, SPLIT("1", "0", "2"), "arg_index is 1 (expected at most 0)");
     seed_refuses(path, SPLIT("0", "2", "2"), "dimension 2 of argument 0, [8,10], cannot be split into 2 parts");
     seed_refuses(path, SPLIT("0", "0", "4"), "num_devices is 4 (expected num_cores_per_replica, 2)");
