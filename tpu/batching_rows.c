@@ -1,53 +1,49 @@
 /* Whether the rows of a batch depend on each other. The axis of the rows is followed forward from the inputs, with the
- * shapes for a batch of ROWS: a prime number, so that an axis into which a Reshape merges them is recognised. A node
- * that computes along this axis (a reduction, a softmax, a running sum, a normalization in training mode, a product) or
- * selects from it mixes the rows of different requests. What is not known is not followed, and not reported. */
-#include "graph/bindings.h"
+ * shapes for a batch of TARE_ROWS: a prime number, so that an axis into which a Reshape merges them is recognised. A
+ * node that computes along this axis (a reduction, a softmax, a running sum, a normalization in training mode, a
+ * product) or selects from it mixes the rows of different requests. What is not known is not followed, and not
+ * reported. */
 #include "graph/calls.h"
 #include "graph/flags.h"
 #include "graph/op.h"
 #include "interpreter/inference/infer.h"
 #include "tpu/batching_internal.h"
+#include "tpu/batching_rows.h"
 
 #include <string.h>
 
-enum { ROWS = 13, NONE = -1, DEEPEST = 16 };
+enum { NONE = TARE_NO_AXIS, DEEPEST = 16 };
 
-struct rows {
-    struct tare_arena *arena;
-    struct tare_bindings *bindings;
-    const struct tare_node *found; /* the first that mixes rows */
-    const char *what;              /* it does */
-    int depth;
-};
-
-/* One graph: its shapes, and the axis of the rows of each edge. */
-struct frame {
-    struct rows *rows;
-    const struct tare_graph *graph;
-    struct tare_shape **shapes;
-    const struct tare_shape *args;
-    int **axes, *arg_axes;
-};
-
-static const struct tare_shape *shape_of(const struct frame *f, struct tare_edge edge) {
+const struct tare_shape *tare_row_shape(const struct tare_row_frame *f, struct tare_edge edge) {
     return tare_node_is_arg(edge.node) ? &f->args[edge.node->position] : &f->shapes[edge.node->position][edge.index];
 }
 
-static int axis_of(const struct frame *f, struct tare_edge edge) {
+int tare_row_axis(const struct tare_row_frame *f, struct tare_edge edge) {
     const int axis =
         tare_node_is_arg(edge.node) ? f->arg_axes[edge.node->position] : f->axes[edge.node->position][edge.index];
-    return axis < shape_of(f, edge)->rank ? axis : NONE;
+    return axis < tare_row_shape(f, edge)->rank ? axis : NONE;
 }
 
-static void mixes(const struct frame *f, const struct tare_node *node, const char *what) {
-    if (f->rows->found) return;
+/* Whether all that is computed from the node is its product with 0, as models write to keep an input in use. */
+static bool is_cancelled(const struct tare_row_frame *f, const struct tare_node *node) {
+    struct tare_node *user = NULL;
+    if (node->n_outputs != 1) return false;
+    if (tare_graph_count_uses_to(f->graph, (struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 }, 2, &user) != 1)
+        return false;
+    if (!user || !tare_op_is_one_of(user->op, (const char *const[]){ "Mul", "MulNoNan", NULL })) return false;
+    const struct tare_tensor *factor = tare_edge_constant(user->inputs[user->inputs[0].node == node]);
+    for (int64_t k = 0; factor && k < factor->elements; k++)
+        if (tare_tensor_get_f64(factor, k) != 0) return false;
+    return factor != NULL;
+}
+
+void tare_row_mixes(const struct tare_row_frame *f, const struct tare_node *node, const char *what) {
+    if (f->rows->found || is_cancelled(f, node)) return;
     f->rows->found = node;
     f->rows->what = what;
 }
 
-/* The constant axes of input `i`, negative ones counted from the end. False: not known. */
-static bool axes_of(const struct tare_node *node, size_t i, int rank, bool *is_axis) {
+bool tare_row_axes(const struct tare_node *node, size_t i, int rank, bool *is_axis) {
     const struct tare_tensor *value = i < node->n_inputs ? tare_edge_constant(node->inputs[i]) : NULL;
     memset(is_axis, 0, TARE_MAX_RANK * sizeof *is_axis);
     for (int64_t k = 0; value && k < value->elements; k++) {
@@ -60,12 +56,12 @@ static bool axes_of(const struct tare_node *node, size_t i, int rank, bool *is_a
 
 /* ---- ops ---- */
 
-static int after_reduction(const struct frame *f, const struct tare_node *node, int axis, int rank) {
+static int after_reduction(const struct tare_row_frame *f, const struct tare_node *node, int axis, int rank) {
     bool reduced[TARE_MAX_RANK];
     int before = 0;
-    if (!axes_of(node, 1, rank, reduced)) return NONE;
+    if (!tare_row_axes(node, 1, rank, reduced)) return NONE;
     if (reduced[axis]) {
-        mixes(f, node, "reduces over the rows");
+        tare_row_mixes(f, node, "reduces over the rows");
         return NONE;
     }
     for (int d = 0; d < axis; d++)
@@ -80,7 +76,7 @@ static int after_reshape(const struct tare_shape *from, const struct tare_shape 
         before *= from->dims[d];
     for (int d = 0; d < to->rank; d++) {
         if (to->dims[d] <= 0 || passed > before) return NONE;
-        if (passed == before && to->dims[d] % ROWS == 0) return d;
+        if (passed == before && to->dims[d] % TARE_ROWS == 0) return d;
         passed *= to->dims[d];
     }
     return NONE;
@@ -90,7 +86,7 @@ static int after_reshape(const struct tare_shape *from, const struct tare_shape 
 static bool runs_along(const struct tare_node *node, size_t i, int rank, int axis) {
     bool along[TARE_MAX_RANK];
     if (i == 0) return axis == rank - 1;
-    return axes_of(node, i, rank, along) && along[axis];
+    return tare_row_axes(node, i, rank, along) && along[axis];
 }
 
 static const struct {
@@ -117,14 +113,14 @@ static bool normalizes_rows(const struct tare_node *node, int rank, int axis) {
     return tare_node_bool(node, "is_training", true) && axis != (strncmp(format, "NC", 2) == 0 ? 1 : rank - 1);
 }
 
-static int after_product(const struct frame *f, const struct tare_node *node) {
-    const int a = axis_of(f, node->inputs[0]), b = axis_of(f, node->inputs[1]);
-    const int ra = shape_of(f, node->inputs[0])->rank, rb = shape_of(f, node->inputs[1])->rank;
+static int after_product(const struct tare_row_frame *f, const struct tare_node *node) {
+    const int a = tare_row_axis(f, node->inputs[0]), b = tare_row_axis(f, node->inputs[1]);
+    const int ra = tare_row_shape(f, node->inputs[0])->rank, rb = tare_row_shape(f, node->inputs[1])->rank;
     const bool ta = tare_node_bool(node, "transpose_a", false) || tare_node_bool(node, "adj_x", false);
     const bool tb = tare_node_bool(node, "transpose_b", false) || tare_node_bool(node, "adj_y", false);
     if ((a != NONE && a == (ta ? ra - 2 : ra - 1)) || (b != NONE && b == (tb ? rb - 1 : rb - 2)) ||
         (a != NONE && a >= ra - 2 && b != NONE && b >= rb - 2)) {
-        mixes(f, node, "multiplies rows with each other");
+        tare_row_mixes(f, node, "multiplies rows with each other");
         return NONE;
     }
     if (a != NONE) return a < ra - 2 ? a + (rb > ra ? rb - ra : 0) : ra - 2 + (rb > ra ? rb - ra : 0);
@@ -133,13 +129,13 @@ static int after_product(const struct frame *f, const struct tare_node *node) {
 }
 
 /* Operands are aligned at their last axes; rows on two of them are pairs of rows. */
-static int after_elementwise(const struct frame *f, const struct tare_node *node, int rank) {
+static int after_elementwise(const struct tare_row_frame *f, const struct tare_node *node, int rank) {
     int out = NONE;
     for (size_t i = 0; i < node->n_inputs; i++) {
-        const int axis = axis_of(f, node->inputs[i]), own = shape_of(f, node->inputs[i])->rank;
+        const int axis = tare_row_axis(f, node->inputs[i]), own = tare_row_shape(f, node->inputs[i])->rank;
         if (axis == NONE) continue;
         if (out != NONE && out != axis + rank - own) {
-            mixes(f, node, "combines rows with each other");
+            tare_row_mixes(f, node, "combines rows with each other");
             return NONE;
         }
         out = axis + rank - own;
@@ -154,74 +150,40 @@ static int after_transpose(const struct tare_node *node, int axis) {
     return NONE;
 }
 
-/* ---- indices ---- */
-
-/* Whether positions are counted by row, as ids + range(rows) · width: those of one row are not those of another. */
-static bool counts_rows(const struct frame *f, struct tare_edge edge, int depth) {
-    const struct tare_node *node = edge.node;
-    if (depth == DEEPEST || tare_node_is_arg(node) || !tare_dtype_is_integer(tare_edge_dtype(edge))) return false;
-    if (tare_node_is(node, "Range")) return shape_of(f, edge)->rank == 1 && shape_of(f, edge)->dims[0] % ROWS == 0;
-    if (!tare_node_has_flag(node, TARE_OP_ELEMENTWISE | TARE_OP_MOVE)) return false;
-    for (size_t i = 0; i < node->n_inputs; i++)
-        if (counts_rows(f, node->inputs[i], depth + 1)) return true;
-    return false;
+/* Any of the tensors that are joined may be the one with rows. */
+static int after_joining(const struct tare_row_frame *f, const struct tare_node *node, int rank) {
+    const bool packs = tare_node_is(node, "Pack");
+    const size_t count = node->n_inputs - !packs;
+    bool joined[TARE_MAX_RANK];
+    int axis = NONE, packed = packs ? (int)tare_node_int(node, "axis", 0) : 0;
+    packed += packed < 0 ? rank : 0;
+    if (!packs && !tare_row_axes(node, count, rank, joined)) return NONE;
+    for (size_t i = 0; i < count && axis == NONE; i++)
+        axis = tare_row_axis(f, node->inputs[i]);
+    if (axis == NONE || (!packs && joined[axis])) return NONE;
+    return packs ? axis + (axis >= packed) : axis;
 }
 
-static const struct {
-    const char *op, *what; /* op: the beginning of its name */
-    size_t input;          /* of the indices */
-} by_index[] = {
-    { "Segment", "reduces rows by an index", 1 },       { "UnsortedSegment", "reduces rows by an index", 1 },
-    { "SparseSegment", "reduces rows by an index", 2 }, { "TensorScatter", "writes rows by an index", 1 },
-    { "ScatterNd", "writes rows by an index", 0 },
-};
-
-/* Rows that go where an index of the row says meet those of other requests with this index. */
-static bool joins_by_index(const struct frame *f, const struct tare_node *node) {
-    for (size_t i = 0; i < sizeof by_index / sizeof *by_index; i++) {
-        const size_t input = by_index[i].input;
-        if (strncmp(node->op, by_index[i].op, strlen(by_index[i].op)) != 0 || input >= node->n_inputs) continue;
-        if (axis_of(f, node->inputs[input]) == NONE || counts_rows(f, node->inputs[input], 0)) return false;
-        mixes(f, node, by_index[i].what);
-        return true;
-    }
-    return false;
-}
-
-/* Look-ups: rows of indices stay rows; a look-up among the rows mixes them. */
-static int after_gather(const struct frame *f, const struct tare_node *node) {
-    const int table = axis_of(f, node->inputs[0]), rank = shape_of(f, node->inputs[0])->rank;
-    const int indices = axis_of(f, node->inputs[1]);
-    bool is_axis[TARE_MAX_RANK] = { true };
-    if (tare_node_int(node, "batch_dims", 0) || (node->n_inputs > 2 && !axes_of(node, 2, rank, is_axis))) return NONE;
-    if (table != NONE && is_axis[table] && !counts_rows(f, node->inputs[1], 0)) {
-        mixes(f, node, "looks up rows by an index");
-        return NONE;
-    }
-    for (int d = 0; indices != NONE && d < rank; d++)
-        if (is_axis[d]) return d + indices;
-    return NONE;
-}
-
-static int after(const struct frame *f, const struct tare_node *node, int output) {
-    const struct tare_shape *from = node->n_inputs ? shape_of(f, node->inputs[0]) : NULL;
+static int after(const struct tare_row_frame *f, const struct tare_node *node, int output) {
+    const struct tare_shape *from = node->n_inputs ? tare_row_shape(f, node->inputs[0]) : NULL;
     const struct tare_shape *to = &f->shapes[node->position][output];
-    const int axis = from ? axis_of(f, node->inputs[0]) : NONE, rank = from ? from->rank : 0;
+    const int axis = from ? tare_row_axis(f, node->inputs[0]) : NONE, rank = from ? from->rank : 0;
     static const char *const products[] = { "MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", NULL };
-    static const char *const lookups[] = { "Gather", "GatherV2", NULL };
+    static const char *const joins[] = { "ConcatV2", "Pack", NULL };
+    int by_index;
     if (to->rank < 0 || tare_node_has_flag(node, TARE_OP_SHAPE_ONLY)) return NONE;
     if (tare_op_is_one_of(node->op, products)) return after_product(f, node);
-    if (tare_op_is_one_of(node->op, lookups)) return after_gather(f, node);
-    if (joins_by_index(f, node)) return NONE;
+    if (tare_row_after_index(&by_index, f, node)) return by_index;
     if (tare_node_has_flag(node, TARE_OP_ELEMENTWISE)) return after_elementwise(f, node, to->rank);
+    if (tare_op_is_one_of(node->op, joins)) return after_joining(f, node, to->rank);
     if (axis == NONE) return NONE;
     for (size_t i = 0; i < sizeof along / sizeof *along; i++) {
         if (strcmp(node->op, along[i].op) != 0 || !runs_along(node, along[i].input, rank, axis)) continue;
-        mixes(f, node, along[i].what);
+        tare_row_mixes(f, node, along[i].what);
         return NONE;
     }
     if (normalizes_rows(node, rank, axis)) {
-        mixes(f, node, "normalizes over the rows");
+        tare_row_mixes(f, node, "normalizes over the rows");
         return NONE;
     }
     if (tare_node_is(node, "Transpose")) return after_transpose(node, axis);
@@ -234,18 +196,19 @@ static int after(const struct frame *f, const struct tare_node *node, int output
 
 /* ---- graphs ---- */
 
-static tare_status follow(struct rows *rows, const struct tare_graph *graph, const struct tare_shape *args,
+static tare_status follow(struct tare_rows *rows, const struct tare_graph *graph, const struct tare_shape *args,
                           const int *arg_axes, int **returns);
 
 /* A function that is called, with the shapes and axes of its arguments. */
-static tare_status follow_call(const struct frame *f, const struct tare_node *node, const struct tare_call_site *site) {
+static tare_status follow_call(const struct tare_row_frame *f, const struct tare_node *node,
+                               const struct tare_call_site *site) {
     const struct tare_graph *callee = site->callees[0];
     struct tare_shape *args = TARE_NEW_ARRAY(f->rows->arena, struct tare_shape, callee->n_args + 1);
     int *axes = TARE_NEW_ARRAY(f->rows->arena, int, callee->n_args + 1), *returns;
     if (!args || !axes) return TARE_NO_MEMORY;
     for (size_t i = 0; i < callee->n_args && i < site->n_args; i++) {
-        args[i] = *shape_of(f, node->inputs[site->first + i]);
-        axes[i] = axis_of(f, node->inputs[site->first + i]);
+        args[i] = *tare_row_shape(f, node->inputs[site->first + i]);
+        axes[i] = tare_row_axis(f, node->inputs[site->first + i]);
     }
     TARE_TRY(follow(f->rows, callee, args, axes, &returns));
     for (size_t i = 0; returns && i < node->n_outputs && i < callee->n_returns; i++)
@@ -253,7 +216,7 @@ static tare_status follow_call(const struct frame *f, const struct tare_node *no
     return TARE_OK;
 }
 
-static tare_status follow_node(const struct frame *f, const struct tare_node *node) {
+static tare_status follow_node(const struct tare_row_frame *f, const struct tare_node *node) {
     struct tare_call_site site;
     f->axes[node->position] = TARE_NEW_ARRAY(f->rows->arena, int, node->n_outputs + 1);
     if (!f->axes[node->position]) return TARE_NO_MEMORY;
@@ -261,15 +224,17 @@ static tare_status follow_node(const struct frame *f, const struct tare_node *no
         f->axes[node->position][i] = NONE;
     TARE_TRY(tare_call_site(&site, f->rows->arena, node));
     if (site.kind == TARE_CALL_PLAIN || site.kind == TARE_CALL_TPU) return follow_call(f, node, &site);
-    for (size_t i = 0; i < node->n_outputs && site.kind == TARE_CALL_NONE; i++)
+    if (site.kind != TARE_CALL_NONE && !tare_node_is(node, "XlaScatter"))
+        return TARE_OK; /* which calls what it adds by */
+    for (size_t i = 0; i < node->n_outputs; i++)
         f->axes[node->position][i] = after(f, node, (int)i);
     return TARE_OK;
 }
 
 /* *returns: the axes of the function's results; NULL where its shapes cannot be inferred. */
-static tare_status follow(struct rows *rows, const struct tare_graph *graph, const struct tare_shape *args,
+static tare_status follow(struct tare_rows *rows, const struct tare_graph *graph, const struct tare_shape *args,
                           const int *arg_axes, int **returns) {
-    struct frame f = { .rows = rows, .graph = graph, .args = args, .arg_axes = (int *)(uintptr_t)arg_axes };
+    struct tare_row_frame f = { .rows = rows, .graph = graph, .args = args, .arg_axes = (int *)(uintptr_t)arg_axes };
     const struct tare_shape **handles = tare_bindings_handles(rows->bindings, rows->arena, graph);
     struct tare_node **order;
     tare_status status;
@@ -286,7 +251,7 @@ static tare_status follow(struct rows *rows, const struct tare_graph *graph, con
     for (size_t i = 0; i < graph->n_nodes && order[i]; i++)
         if (!order[i]->dead) TARE_TRY(follow_node(&f, order[i]));
     for (size_t i = 0; i < graph->n_returns; i++)
-        (*returns)[i] = graph->returns[i].edge.node ? axis_of(&f, graph->returns[i].edge) : NONE;
+        (*returns)[i] = graph->returns[i].edge.node ? tare_row_axis(&f, graph->returns[i].edge) : NONE;
     rows->depth--;
     return TARE_OK;
 }
@@ -294,7 +259,7 @@ static tare_status follow(struct rows *rows, const struct tare_graph *graph, con
 tare_status tare_batch_find_mixing(struct tare_batching_result *out, struct tare_arena *arena,
                                    const struct tare_graph *function, const bool *captured,
                                    const struct tare_model_shapes *shapes) {
-    struct rows rows = { .arena = arena };
+    struct tare_rows rows = { .arena = arena };
     struct tare_shape *args = TARE_NEW_ARRAY(arena, struct tare_shape, function->n_args + 1);
     int *axes = TARE_NEW_ARRAY(arena, int, function->n_args + 1), *returns;
     tare_status status;
@@ -302,7 +267,7 @@ tare_status tare_batch_find_mixing(struct tare_batching_result *out, struct tare
     for (size_t i = 0; i < function->n_args; i++) {
         args[i] = tare_model_shape(shapes, (struct tare_edge){ function->args[i], 0 });
         axes[i] = !captured[i] && args[i].rank > 0 ? 0 : NONE;
-        if (axes[i] == 0) args[i].dims[0] = ROWS;
+        if (axes[i] == 0) args[i].dims[0] = TARE_ROWS;
     }
     TARE_TRY(tare_bindings_new(&rows.bindings, function->model));
     status = follow(&rows, function, args, axes, &returns);

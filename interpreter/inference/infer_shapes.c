@@ -23,12 +23,16 @@ static void use_hints(const struct tare_node *node, struct tare_fact *outputs) {
         outputs[i].shape = *hints->items[i].shape;
 }
 
-/* Rows of a variable: the indices' shape, then that of a row. */
-static struct tare_shape gathered_shape(const struct tare_shape *variable, const struct tare_shape *indices) {
+/* Parts of a variable: the indices' shape, without the axis of index vectors, then that of a part. */
+static struct tare_shape gathered_shape(const struct tare_shape *variable, const struct tare_shape *indices,
+                                        bool has_vectors) {
     struct tare_shape shape = *indices;
-    if (!variable || variable->rank < 1 || shape.rank < 0 || shape.rank + variable->rank - 1 > TARE_MAX_RANK)
+    int64_t depth = 1;
+    if (has_vectors && shape.rank > 0) depth = shape.dims[--shape.rank];
+    if (!variable || depth < 0 || variable->rank < depth || shape.rank < 0 ||
+        shape.rank + variable->rank - depth > TARE_MAX_RANK)
         return tare_shape_unknown();
-    for (int i = 1; i < variable->rank; i++)
+    for (int i = (int)depth; i < variable->rank; i++)
         shape.dims[shape.rank++] = variable->dims[i];
     return shape;
 }
@@ -46,7 +50,10 @@ static bool infer_variable(struct tare_infer_walk *walk, const struct tare_node 
         if (!inputs[0].handle) use_hints(node, outputs);
     } else if (tare_node_is(node, "ResourceGather") && node->n_inputs == 2 &&
                tare_node_int(node, "batch_dims", 0) == 0) {
-        outputs[0].shape = gathered_shape(inputs[0].handle, &inputs[1].shape);
+        outputs[0].shape = gathered_shape(inputs[0].handle, &inputs[1].shape, false);
+    } else if (tare_node_is(node, "ResourceGatherNd") && node->n_inputs == 2 && inputs[0].handle &&
+               inputs[1].shape.rank > 0) {
+        outputs[0].shape = gathered_shape(inputs[0].handle, &inputs[1].shape, true);
     } else if ((tare_node_is(node, "Identity") || tare_node_is(node, "Switch") ||
                 tare_node_is(node, "TPUReplicatedInput")) &&
                node->n_inputs) {

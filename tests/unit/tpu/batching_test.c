@@ -405,6 +405,26 @@ static void computation_along_the_batch__is_found(void **state) {
     }
 }
 
+/* x + 0 · max(x): what the maximum is makes no difference. */
+static void computation_along_the_batch_that_is_multiplied_by_0__is_not_found(void **state) {
+    struct tare_batch_options options = of(TARE_BATCH_CONCRETE, "rows");
+    (void)state;
+    for (int factor = 0; factor < 2; factor++) {
+        struct fixture f;
+        set_up(&f, tare_shape_make(2, -1, 3));
+        struct tare_graph *graph = tare_model_add_function(f.model, "rows");
+        const struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
+        const struct tare_edge max = mini_node(graph, "Max", "mixes", 2, x, mini_int(graph, "axis", 0));
+        const struct tare_edge product =
+            mini_node(graph, "Mul", "product", 2, mini_float(graph, "factor", (float)factor), max);
+        mini_return(graph, "y", mini_node(graph, "AddV2", "y", 2, x, product));
+        mini_call(f.model->main, "PartitionedCall", "rows", graph, 1, f.x);
+        mini_ok(batch(&f, &options, 1));
+        assert_int_equal(f.result.mixing != NULL, factor);
+        tear_down(&f);
+    }
+}
+
 /* What is computed from x by an index of each row. */
 typedef struct tare_edge (*by_index)(struct tare_graph *graph, struct tare_edge x, struct tare_edge ids);
 
@@ -551,6 +571,7 @@ int main(void) {
         cmocka_unit_test(an_output_whose_rows_are_not_known__is_noted),
         cmocka_unit_test(an_output_whose_columns_follow_the_batch__is_noted),
         cmocka_unit_test(computation_along_the_batch__is_found),
+        cmocka_unit_test(computation_along_the_batch_that_is_multiplied_by_0__is_not_found),
         cmocka_unit_test(rows_that_meet_by_an_index__are_found),
         cmocka_unit_test(batches_of_one_row_that_fail__are_a_warning),
         cmocka_unit_test(open_dimensions__are_noted),
