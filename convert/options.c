@@ -1,6 +1,7 @@
 /* Converter options from text. */
 #include "convert/options.h"
 #include "convert/quantization_options.h"
+#include "graph/op.h"
 #include "proto/message.h"
 #include "proto/tare/converter_options.pb-c.h"
 #include "proto/text_format.h"
@@ -210,6 +211,13 @@ static bool resolve(Tare__ConverterOptions__State state, bool disable_defaults) 
     return state == TARE__CONVERTER_OPTIONS__STATE__DEFAULT && !disable_defaults;
 }
 
+/* Ops whose values are those of variables: folding a batch normalization would make constants of them, which are
+ * rounded. */
+static bool holds_variables(const char *op) {
+    static const char *const ops[] = { "VarHandleOp", "ReadVariableOp", "ResourceGather", "ResourceGatherNd", NULL };
+    return tare_op_is_one_of(op, ops);
+}
+
 /* Variables stay float32 in the file if the filterlist names their op, or convert_checkpoint is false. */
 static tare_status read_filterlist(struct tare_converter_options *out, struct tare_arena *arena,
                                    const Tare__BFloat16OptimizationOptions *message) {
@@ -217,11 +225,11 @@ static tare_status read_filterlist(struct tare_converter_options *out, struct ta
     const char **ops = TARE_NEW_ARRAY(arena, const char *, message->n_filterlist + 1);
     if (!ops) return TARE_NO_MEMORY;
     for (size_t i = 0; i < message->n_filterlist; i++)
-        ops[out->n_float_ops++] = message->filterlist[i];
+        ops[out->n_float_ops++] = message->filterlist[i] + (strncmp(message->filterlist[i], "tf.", 3) == 0 ? 3 : 0);
     if (more && more->checkpoint_case && !more->convert_checkpoint) ops[out->n_float_ops++] = "VarHandleOp";
     out->keeps_variables = more && more->checkpoint_case;
     for (size_t i = 0; i < out->n_float_ops; i++)
-        out->keeps_variables |= strcmp(ops[i], "VarHandleOp") == 0;
+        out->keeps_variables |= holds_variables(ops[i]);
     out->float_ops = ops;
     return TARE_OK;
 }

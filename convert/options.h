@@ -49,10 +49,10 @@ struct tare_converter_options {
     bool allow_incompatible;      /* what a TPU would refuse is said, not refused */
     bool allows_dependent_rows; /* not in the message: batches whose rows depend on each other are said, not refused */
     bool shares_cluster;        /* one cluster name for all functions */
-    const char *const *float_ops; /* filterlist */
+    const char *const *float_ops; /* filterlist, without "tf." before names */
     size_t n_float_ops;
     bool keeps_variables; /* a model that is not quantized is not frozen either: not in the message, but implied by
-                             convert_checkpoint and by VarHandleOp in the filterlist */
+                             convert_checkpoint and by VarHandleOp and reads in the filterlist */
     bool has_sharding;
     struct tare_tpu_sharding sharding;
     bool has_quantization;

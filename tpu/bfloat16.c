@@ -154,15 +154,13 @@ static const char *nearest_op(struct tare_arena *arena, const char *name) {
 static tare_status check_options(const struct set *set) {
     for (size_t i = 0; i < set->options->n_float_ops; i++) {
         const char *name = set->options->float_ops[i], *nearest;
-        if (strncmp(name, "tf.", 3) == 0) name += 3;
         if (tare_ops_find(tare_ops_builtin(), name) ||
             (set->model->custom_ops && tare_ops_find(set->model->custom_ops, name)))
             continue;
         nearest = nearest_op(set->arena, name);
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "bfloat16_optimization_options: filterlist names \"%s\", which is not an op%s%s%s",
-                         set->options->float_ops[i], nearest ? " (did you mean '" : "", nearest ? nearest : "",
-                         nearest ? "'?)" : "");
+                         "bfloat16_optimization_options: filterlist names \"%s\", which is not an op%s%s%s", name,
+                         nearest ? " (did you mean '" : "", nearest ? nearest : "", nearest ? "'?)" : "");
     }
     return TARE_OK;
 }

@@ -35,7 +35,7 @@ struct tare_bfloat16_options {
     /* Receives a node that is bfloat16 already ("function f: node 'x' (Cast)"; memory of the model); graphs with one
      * are left unchanged. NULL: they are an error. */
     const char **found;
-    const char *const *float_ops; /* ops that stay in float32 (the filterlist); "tf." before a name is allowed */
+    const char *const *float_ops; /* ops that stay in float32 (the filterlist) */
     size_t n_float_ops;
     bool rounds_outputs;    /* round final probabilities, their logits and the operands of ArgMax and TopK as well */
     bool rounds_magnitudes; /* only integers, ranks and final probabilities stay exact, whatever depends on sizes */

@@ -11,10 +11,8 @@ static bool begins_with(const char *text, const char *prefix) {
 }
 
 bool tare_bf16_is_filtered(const struct tare_bfloat16_options *options, const char *op) {
-    for (size_t i = 0; i < options->n_float_ops; i++) {
-        const char *name = options->float_ops[i];
-        if (strcmp(begins_with(name, "tf.") ? name + 3 : name, op) == 0) return true;
-    }
+    for (size_t i = 0; i < options->n_float_ops; i++)
+        if (strcmp(options->float_ops[i], op) == 0) return true;
     return false;
 }
 

@@ -383,7 +383,7 @@ void tare_workflow_convert_log(const struct tare_log *log, const struct tare_con
     if (status == TARE_OK) print_notes(log, &converted->conversion);
     if (status == TARE_OK && converted->unfolded)
         tare_note(log,
-                  "%zu batch normalization%s not folded because variables stay (--keep-variables, convert_checkpoint): "
-                  "this takes a TPU up to 1.8 times as long, by model and chip (tare check compares)",
+                  "%zu batch normalization%s not folded because variables stay (--keep-variables, convert_checkpoint, "
+                  "filterlist): this takes a TPU up to 1.8 times as long, by model and chip (tare check compares)",
                   converted->unfolded, converted->unfolded == 1 ? " is" : "s are");
 }

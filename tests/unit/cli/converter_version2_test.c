@@ -257,8 +257,8 @@ static void casts__are_outside_by_either_option(void **state) {
                  TARE_DT_BFLOAT16, false);
 }
 
-/* tpu_func(x) = (x W v) U with the variable v. */
-static const char *model_of_a_variable(void) {
+/* tpu_func(x) = (x W v) U with the variable v, which is also a variance if has_norm. */
+static const char *model_of_a_variable(bool has_norm) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_10");
     struct tare_shape shape = tare_shape_make(2, 8, 10);
@@ -267,7 +267,12 @@ static const char *model_of_a_variable(void) {
     struct tare_signature *s = model->signatures = TARE_NEW(&model->arena, struct tare_signature);
     mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
     y = mini_node(f, "MatMul", "first", 2, x, seed_weight(f, "w", 10, 6));
-    y = mini_node(f, "Mul", "scaled", 2, y, mini_done(read));
+    v = mini_done(read);
+    y = mini_node(f, "Mul", "scaled", 2, y, v);
+    if (has_norm) {
+        const struct tare_edge variance = mini_node(f, "AddV2", "variance", 2, v, mini_float(f, "e", 0.1f));
+        y = mini_node(f, "Mul", "normalized", 2, y, mini_node(f, "Rsqrt", "rsqrt", 1, variance));
+    }
     mini_return(f, "y", mini_node(f, "MatMul", "second", 2, y, seed_weight(f, "u", 6, 4)));
     v = mini_variable(model, "v", 0.3f);
     model->variables[0].key = "v/.ATTRIBUTES/VARIABLE_VALUE";
@@ -307,7 +312,7 @@ static void stored_values__stay_float32_without_convert_checkpoint(void **state)
         { PLACE "bfloat16_optimization_options { experimental { convert_checkpoint: false } }", TARE_DT_FLOAT },
         { PLACE "bfloat16_optimization_options { filterlist: \"VarHandleOp\" }", TARE_DT_FLOAT },
     };
-    const char *path = model_of_a_variable();
+    const char *path = model_of_a_variable(false);
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tare_graph_model *model;
@@ -320,6 +325,27 @@ static void stored_values__stay_float32_without_convert_checkpoint(void **state)
             tare_model_free(seed_load());
         else
             mini_fails(tare_saved_model_load(&model, seed_out, NULL), "the checkpoint has float32 (expected bfloat16)");
+    }
+}
+
+/* Folding would make constants of all variables, and round them. */
+static void variables_of_the_filterlist__stay_beside_batch_normalizations(void **state) {
+    static const char *const ops[] = { "VarHandleOp", "tf.VarHandleOp", "ReadVariableOp", "tf.ReadVariableOp" };
+    const char *path = model_of_a_variable(true);
+    struct tare_graph_model *model;
+    (void)state;
+    seed_converts(path, PLACE);
+    model = seed_load();
+    assert_int_equal(model->n_variables, 0);
+    tare_model_free(model);
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        char options[256];
+        snprintf(options, sizeof options, PLACE "bfloat16_optimization_options { filterlist: \"%s\" }", ops[i]);
+        seed_converts(path, options);
+        model = seed_load();
+        assert_int_equal(model->n_variables, 1);
+        assert_int_equal(model->variables[0].dtype, TARE_DT_FLOAT);
+        tare_model_free(model);
     }
 }
 
@@ -403,6 +429,7 @@ int main(void) {
         cmocka_unit_test(a_trace_that_nothing_calls__is_not_split),
         cmocka_unit_test(fields_for_gpus__are_refused),
         cmocka_unit_test(stored_values__stay_float32_without_convert_checkpoint),
+        cmocka_unit_test(variables_of_the_filterlist__stay_beside_batch_normalizations),
         cmocka_unit_test(bfloat16_fields__have_the_texts_of_the_converter),
         cmocka_unit_test(casts__are_outside_by_either_option),
         cmocka_unit_test(signature_keys__quantize_what_the_named_signatures_call),
