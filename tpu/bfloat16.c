@@ -231,21 +231,6 @@ static bool lists_may_change(const struct set *set) {
 
 /* ---- all of it ---- */
 
-static tare_status convert_signature(const struct tare_tpu_member *member, const struct tare_exact_values *exact) {
-    struct tare_graph *graph = member->graph;
-    if (member->is_entry) return TARE_OK;
-    for (size_t i = 0; i < graph->n_args; i++) {
-        struct tare_node *arg = graph->args[i];
-        if (arg->output_dtypes[0] != TARE_DT_FLOAT || tare_exact_edge(exact, (struct tare_edge){ arg, 0 })) continue;
-        TARE_TRY(tare_node_set_type(arg, "T", TARE_DT_BFLOAT16));
-        TARE_TRY(tare_node_resolve(arg));
-    }
-    for (size_t i = 0; i < graph->n_returns; i++)
-        if (graph->returns[i].dtype == TARE_DT_FLOAT && !tare_exact_return(exact, graph, i))
-            tare_graph_set_return_type(graph, i, TARE_DT_BFLOAT16);
-    return TARE_OK;
-}
-
 static tare_status convert_members(struct set *set, const struct tare_exact_values *exact, size_t *changes) {
     const size_t count = set->closure.count;
     struct tare_bf16_job *jobs = TARE_NEW_ARRAY(set->arena, struct tare_bf16_job, count + 1);
@@ -259,8 +244,7 @@ static tare_status convert_members(struct set *set, const struct tare_exact_valu
                                           .lists = lists };
         TARE_TRY(tare_bf16_choose(&jobs[m])); /* on the dtypes as they were */
     }
-    for (size_t m = 0; m < count; m++)
-        TARE_TRY(convert_signature(&set->closure.members[m], exact));
+    TARE_TRY(tare_bf16_change_signatures(set->arena, set->closure.members, count, exact));
     for (size_t m = 0; m < count; m++) {
         const char *name = jobs[m].graph->name;
         TARE_TRY(tare_error_prefix(tare_bf16_rewrite(&jobs[m]), "%s", name[0] ? name : "main graph"));

@@ -4,6 +4,7 @@
 
 #include "graph/op.h"
 #include "tpu/bfloat16.h"
+#include "tpu/closure.h"
 #include "tpu/exact/values.h"
 
 /* How a node is converted. */
@@ -34,6 +35,10 @@ tare_status tare_bf16_choose(struct tare_bf16_job *job);
 bool tare_bf16_is_filtered(const struct tare_bfloat16_options *options, const char *op);
 /* tpu/bfloat16_exact.c: sets exact[position] for nodes whose arithmetic ends in integers or dequantizes them. */
 tare_status tare_bf16_mark_exact(bool **exact, struct tare_arena *arena, const struct tare_graph *graph);
+/* tpu/bfloat16_signatures.c: arguments and returns of inner functions become bfloat16, before the bodies are rewritten.
+ */
+tare_status tare_bf16_change_signatures(struct tare_arena *arena, const struct tare_tpu_member *members, size_t count,
+                                        const struct tare_exact_values *exact);
 /* tpu/bfloat16_rewrite.c: changes attributes, constants and edges by job->choices. */
 tare_status tare_bf16_rewrite(struct tare_bf16_job *job);
 /* tpu/bfloat16_round.c: a bfloat16 copy of a float32 tensor, rounded to nearest even; finite values stay finite. */
