@@ -464,6 +464,25 @@ static void bfloat16_in_the_input__is_refused_unless_asked_for(void **state) {
     tare_model_free(model);
 }
 
+/* A cast to bfloat16 between ops of the filterlist, which stay float32, is one that the model's author wants. */
+static void casts_that_round__stay(void **state) {
+    static const char *const names[] = { "Exp" };
+    const struct tare_bfloat16_options options = {
+        .rounds_magnitudes = true, .skip_safety_checks = true, .float_ops = names, .n_float_ops = 1
+    };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    struct tare_edge x = mini_node(graph, "Exp", "first", 1, mini_arg(graph, "x", TARE_DT_FLOAT));
+    (void)state;
+    x = cast(graph, "up", cast(graph, "down", x, TARE_DT_BFLOAT16), TARE_DT_FLOAT);
+    mini_return(graph, "y", mini_node(graph, "Exp", "second", 1, x));
+    convert(model, graph, &options);
+    assert_int_equal(graph_count(graph, "Cast"), 2);
+    assert_dtype(graph, "second", TARE_DT_FLOAT);
+    assert_int_equal(tare_edge_dtype(graph_node(graph, "second")->inputs[0].node->inputs[0]), TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
 /* Casts alone are no computation in bfloat16. */
 static void casts_to_bfloat16_and_back__are_no_bfloat16_model(void **state) {
     struct tare_graph_model *model = mini_model_new();
@@ -587,6 +606,7 @@ int main(void) {
         cmocka_unit_test(a_loop__carries_bfloat16),
         cmocka_unit_test(a_loop_around_a_chosen_function__carries_float32),
         cmocka_unit_test(bfloat16_in_the_input__is_refused_unless_asked_for),
+        cmocka_unit_test(casts_that_round__stay),
         cmocka_unit_test(casts_to_bfloat16_and_back__are_no_bfloat16_model),
         cmocka_unit_test(the_main_graph__keeps_signature_dtypes),
         cmocka_unit_test(shared_functions_that_call_each_other__both_get_copies),
