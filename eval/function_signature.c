@@ -115,20 +115,32 @@ static const char *spec_name(int dtype) {
     return info ? info->spec_name : "?";
 }
 
+/* With both lists: a misspelled name is among what is given. */
+static tare_status refuse_missing(const struct candidate *candidate, size_t i,
+                                  const struct tare_call_arguments *given) {
+    struct tare_strbuf expected = { 0 }, got = { 0 };
+    tare_status status;
+    describe(&expected, candidate);
+    describe_given(&got, given);
+    status = TARE_FAIL(TARE_INVALID_ARGUMENT,
+                       "cannot compute %s as input #%zu(zero-based), '%s', is missing (expected %s, got %s)",
+                       candidate->function->name, i, candidate->function->args[i]->name, tare_strbuf_text(&expected),
+                       tare_strbuf_text(&got));
+    tare_strbuf_free(&expected);
+    tare_strbuf_free(&got);
+    return status;
+}
+
 static tare_status check_argument(const struct candidate *candidate, size_t i, const struct tare_tensor *value) {
     const struct tare_graph *function = candidate->function;
     const struct tare_node *arg = function->args[i];
     const int expected = tare_dtype_base(arg->output_dtypes[0]);
     const struct tare_shape shape = argument_shape(candidate, i);
     char wanted_text[TARE_SHAPE_TEXT_SIZE], got_text[TARE_SHAPE_TEXT_SIZE];
-    if (!value)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "cannot compute %s as input #%zu(zero-based), '%s', is missing",
-                         function->name, i, arg->name);
     if (value->dtype != expected)
         return TARE_FAIL(TARE_TYPE,
                          "cannot compute %s as input #%zu(zero-based) was expected to be a %s tensor but is a %s "
-                         "tensor (Python inputs "
-                         "incompatible with input_signature)",
+                         "tensor (Python inputs incompatible with input_signature)",
                          function->name, i, spec_name(expected), spec_name(value->dtype));
     if (!tare_shape_compatible(&value->shape, &shape))
         return TARE_FAIL(
@@ -143,7 +155,8 @@ static tare_status check_arguments(const struct candidate *candidate, const stru
     for (size_t i = 0; i < candidate->n_open; i++) {
         const char *argument = candidate->function->args[i]->name;
         const struct tare_tensor *value = find_given(given, argument);
-        if (value || !tare_feedback_feeds(given->feedback, argument)) TARE_TRY(check_argument(candidate, i, value));
+        if (value) TARE_TRY(check_argument(candidate, i, value));
+        if (!value && !tare_feedback_feeds(given->feedback, argument)) return refuse_missing(candidate, i, given);
     }
     for (size_t i = 0; i < given->count; i++) {
         const struct tare_bound_argument *bound = tare_call_signature_find_bound(&candidate->call, given->keys[i]);

@@ -120,6 +120,11 @@ static void argument__of_a_wrong_dtype_is_told_as_for_a_concrete_function(void *
         "input_signature)");
     const struct tare_call_arguments none = { 0 };
     mini_fails(tare_function_pick(&got, model, "print_element", &none), "input #0(zero-based), 'x', is missing");
+    const struct tare_tensor text = { .dtype = TARE_DT_STRING };
+    const struct tare_call_arguments misspelled = { .keys = (const char *[]){ "y" }, .values = &text, .count = 1 };
+    mini_fails(tare_function_pick(&got, model, "print_element", &misspelled),
+               "cannot compute __inference_print_element_20 as input #0(zero-based), 'x', is missing (expected "
+               "__inference_print_element_20(x: string[]), got (y: string[]))");
     tare_model_free(model);
 }
 
