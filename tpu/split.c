@@ -543,13 +543,13 @@ static tare_status check(bool *whole, struct splitter *s, struct tare_graph *fun
     return *whole || s->first_error ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* The function that does the work of a wrapper, which does nothing but call it: methods of the object graph are such
- * functions, and stay what the wrapper calls. */
+/* The function that does the work of a wrapper, which does nothing but call it, with constants and handles that the
+ * function captured: methods of the object graph are such functions, and stay what the wrapper calls. */
 static struct tare_graph *inside_wrapper(struct tare_graph *function) {
     struct tare_graph *callee = NULL;
     for (size_t i = 0; i < function->n_nodes; i++) {
         const struct tare_node *node = function->nodes[i];
-        if (node->dead || tare_node_is(node, "Identity") || tare_node_is(node, "NoOp")) continue;
+        if (node->dead || !node->n_inputs || tare_node_is(node, "Identity")) continue;
         if (callee || (!tare_node_is(node, "PartitionedCall") && !tare_node_is(node, "StatefulPartitionedCall")))
             return function;
         callee = tare_node_function(node, "f");

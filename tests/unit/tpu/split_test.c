@@ -268,7 +268,8 @@ static struct tare_graph *add_model_of_text(struct fixture *f, struct tare_graph
     return model;
 }
 
-/* The function of a signature that does nothing but call a method: loaded.model(x) works afterwards, and on the TPU. */
+/* The function of a signature that does nothing but call a method, with what the method captured: loaded.model(x) works
+ * afterwards, and on the TPU. */
 static void a_method_inside_a_wrapper__is_split_itself(void **state) {
     struct fixture f;
     struct tare_graph *network, *model;
@@ -276,7 +277,9 @@ static void a_method_inside_a_wrapper__is_split_itself(void **state) {
     (void)state;
     set_up(&f);
     model = add_model_of_text(&f, &network);
-    y = mini_call(f.top, "PartitionedCall", "model", model, 1, mini_arg(f.top, "x", TARE_DT_FLOAT));
+    mini_arg(model, "captured", TARE_DT_FLOAT);
+    y = mini_call(f.top, "PartitionedCall", "model", model, 2, mini_arg(f.top, "x", TARE_DT_FLOAT),
+                  mini_float(f.top, "constant", 1));
     mini_return(f.top, "y", mini_node(f.top, "Identity", "same", 1, y));
     serve(&f);
     split(&f, 1);
