@@ -58,6 +58,7 @@ struct tare_quantized {
     struct tare_autotune automatic;        /* with request->automatic; owned */
     struct tare_mixed_precision targeting; /* with a target; owned */
     struct tare_fastest fastest;           /* for a chip; otherwise its `chip` is NULL */
+    const char *lost_methods;              /* convert/lost_methods.h; NULL: none */
 };
 
 /* Quantizes a loaded model. Without allow_unquantized, TARE_UNSUPPORTED if something was to be quantized and nothing
@@ -65,7 +66,9 @@ struct tare_quantized {
 tare_status tare_workflow_quantize(struct tare_quantized *out, struct tare_arena *arena, struct tare_graph_model *model,
                                    const struct tare_quantize_task *task) TARE_WARN_UNUSED;
 void tare_workflow_quantized_free(struct tare_quantized *quantized);
-/* Logs the rules that match no layer and the warnings of the report. */
+/* Logs that Python can no longer call these methods; NULL: none. */
+void tare_workflow_lost_log(const struct tare_log *log, const char *methods);
+/* Logs the rules that match no layer, the warnings of the report and the methods that are lost. */
 void tare_workflow_quantize_log(const struct tare_log *log, const struct tare_quantized *quantized);
 /* Appends the tables of what was found by measuring. */
 void tare_workflow_quantize_tables(struct tare_strbuf *out, const struct tare_quantized *quantized);

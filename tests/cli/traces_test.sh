@@ -23,4 +23,11 @@ expect 1 "training=True" "$tare" run "$model" --function required --input x=x.np
 # inspect lists the trace that would be called, here the one without y.
 "$tare" inspect "$model" --graph maybe >maybe 2>err || fail "inspect: $(cat err)"
 grep -qF -- '-> x' maybe && ! grep -qF -- '-> y' maybe || fail "inspect --graph maybe: $(cat maybe)"
+
+# What only Python calls is removed, with a note; a copy has it all.
+"$tare" quantize "$model" quantized --method float --allow-unquantized >out 2>err || fail "quantize: $(cat err)"
+grep -qF 'that no signature and no alias calls are removed: late, maybe, required, scale, shapes (' err ||
+    fail "lost methods: $(cat err)"
+"$tare" copy "$model" copied >out 2>err || fail "copy: $(cat err)"
+grep -qF 'removed' err && fail "copy: $(cat err)"
 finish
