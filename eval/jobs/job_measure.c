@@ -109,7 +109,11 @@ static bool breaks_drop(char reason[160], const struct tare_job_result *result, 
     const double drop = measured ? result->loss : 100 * (1 - result->agreement);
     int kind;
     if (most < 0 || drop <= most + TARE_POINTS_SLACK) return false;
-    if (measured && result->measure && tare_measure_read(&kind, result->measure) == TARE_OK)
+    if (isnan(drop))
+        snprintf(reason, 160,
+                 "max_drop has no measure: the output is no classes, and no labels or expected values are given (use "
+                 "min_sqnr_db)");
+    else if (measured && result->measure && tare_measure_read(&kind, result->measure) == TARE_OK)
         write_drop(reason, tare_measure_find((enum tare_measure_kind)(kind - 1)), drop, most);
     else
         tare_format(reason, 160, "agreement with float falls by %.2f points (at most %.2f allowed)", drop, most);

@@ -37,7 +37,7 @@ static struct tare_quant_layer *maker_of(const struct tare_quant_division *d, st
     const bool is_last = tare_edge_equal(edge, d->edge);
     for (size_t i = 0; i < d->work->n_layers; i++) {
         struct tare_quant_layer *l = &d->work->layers[i];
-        if (is_output(l, edge) && !l->refused && l->weight && l->kind != TARE_KIND_GATHER &&
+        if (!l->refused && is_output(l, edge) && l->weight && l->kind != TARE_KIND_GATHER &&
             l->activation != TARE_ACTIVATION_RELU6 && l->product.columns % d->channels == 0 &&
             ends_with_columns(&l->product) && has_entries(d, l) && (is_last || !l->has_output_params) &&
             !tare_quant_shares_variable(d->work, l))

@@ -1,5 +1,6 @@
 /* SmoothQuant: the factors, what becomes of the weights, and where the division goes. */
 #include "support/quantized_model.h"
+#include "quant/recipe.h"
 
 #include <math.h>
 #include <string.h>
@@ -100,6 +101,20 @@ static void a_static_layer_before_the_activation__takes_the_division(void **stat
     (void)state;
     compare(BEHIND_LAYER, &plain_static, 1);  /* that of the first layer's own activation */
     compare(BEHIND_LAYER, &plain_dynamic, 1); /* whose bias is a constant of the sum behind it */
+}
+
+/* A rule leaves the layer before the activation in float: what it computes is divided by a product of its own. */
+static void a_float_layer_before_the_activation__stays(void **state) {
+    static const char rule[] = "name=first -> float";
+    struct tare_arena arena = { 0 };
+    struct tare_quant_recipe *recipe;
+    struct tare_quant_plan options = plain_static;
+    (void)state;
+    mini_ok(tare_quant_recipe_new(&recipe, &arena));
+    mini_ok(tare_quant_recipe_read(recipe, rule, strlen(rule), "rule"));
+    options.recipe = recipe;
+    compare(BEHIND_LAYER, &options, 1);
+    tare_arena_free(&arena);
 }
 
 static void weight_only__is_left_alone(void **state) {
@@ -251,6 +266,7 @@ int main(void) {
         cmocka_unit_test(one_number_for_all__stays_one),
         cmocka_unit_test(a_static_layer_before_the_activation__takes_the_division),
         cmocka_unit_test(products_of_every_kind__are_smoothed),
+        cmocka_unit_test(a_float_layer_before_the_activation__stays),
         cmocka_unit_test(weight_only__is_left_alone),
         cmocka_unit_test(factors__are_those_of_the_formula),
         cmocka_unit_test(a_channel_that_is_always_zero__counts_as_the_median),

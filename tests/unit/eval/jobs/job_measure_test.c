@@ -22,6 +22,17 @@ static void assert_reason(const struct tare_job_result *result, const struct tar
     assert_true(strlen(reason) < sizeof reason - 1); /* not cut off */
 }
 
+/* Boxes, values of a regression, without what is expected of them. */
+static void max_drop__of_an_output_without_classes(void **unused) {
+    struct tare_job_limits limits = none;
+    struct tare_job_result result = tare_job_result_new("job");
+    (void)unused;
+    result.loss = result.agreement = NAN;
+    assert_reason(&result, &limits, "");
+    limits.max_drop = 3;
+    assert_reason(&result, &limits, "max_drop has no measure: the output is no classes");
+}
+
 static void min_sqnr__of_each_case(void **unused) {
     struct tare_job_limits limits = none;
     struct tare_job_result result = tare_job_result_new("job");
@@ -87,6 +98,7 @@ static void max_drop__allows_exactly_that_drop(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(max_drop__of_an_output_without_classes),
         cmocka_unit_test(min_sqnr__of_each_case),
         cmocka_unit_test(max_drop__applies_to_the_agreement_without_a_measure),
         cmocka_unit_test(max_drop__allows_exactly_that_drop),
