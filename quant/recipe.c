@@ -168,6 +168,28 @@ static const char *comment_at(const char *line) {
     return *line == '#' ? line + 1 + strspn(line + 1, " ") : NULL;
 }
 
+bool tare_quant_recipe_takes(const struct tare_option *row) {
+    return row->kind != TARE_OPTION_LIST && strcmp(row->name, "recipe") != 0;
+}
+
+/* Conditions and the options of a plan that a line of their own may set. */
+static tare_status fail_condition(const char *word) {
+    enum { MOST = 64 };
+    const char *names[MOST + PATTERNS + 1] = { NULL }, *near;
+    size_t count = 0;
+    for (int i = 0; i < PATTERNS; i++)
+        names[count++] = pattern_names[i];
+    struct tare_option_walk walk = tare_option_walk(tare_plan_rows);
+    for (const struct tare_option *row; count < MOST + PATTERNS && (row = tare_option_next(&walk));)
+        if (tare_quant_recipe_takes(row)) names[count++] = row->name;
+    near = tare_nearest_name(word, names);
+    if (near) return TARE_FAIL(TARE_USAGE, "'%s' is not a condition (did you mean '%s='?)", word, near);
+    return TARE_FAIL(TARE_USAGE,
+                     "'%s' is not a condition (expected name=, op= or function= and a regular expression, then ->, or "
+                     "OPTION=VALUE with an option of 'tare help quantize' under Method)",
+                     word);
+}
+
 static tare_status read_condition(struct tare_quant_rule *rule, char *word) {
     const char **const fields[PATTERNS] = { &rule->name, &rule->op, &rule->function };
     char *value = strchr(word, '=');
@@ -178,9 +200,7 @@ static tare_status read_condition(struct tare_quant_rule *rule, char *word) {
         *fields[i] = value;
         return TARE_OK;
     }
-    return TARE_FAIL(TARE_USAGE,
-                     "'%s' is not a condition (expected name=, op= or function= and a regular expression, then ->)",
-                     word);
+    return fail_condition(word);
 }
 
 /* A line "NAME=VALUE" without "->": an option of the model. The last such line applies. */
@@ -195,10 +215,6 @@ static tare_status read_option(struct tare_quant_recipe *recipe, char *word, cha
     return options->pass_names ? tare_quant_passes_parse(&list, recipe->arena, options->pass_names) : TARE_OK;
 }
 
-bool tare_quant_recipe_takes(const struct tare_option *row) {
-    return row->kind != TARE_OPTION_LIST && strcmp(row->name, "recipe") != 0;
-}
-
 static bool is_option(const char *word) {
     char name[64] = "";
     const size_t size = strcspn(word, "=");
@@ -208,9 +224,19 @@ static bool is_option(const char *word) {
     return row && tare_quant_recipe_takes(row);
 }
 
+/* A setting is named once in a rule; what a preset sets may be named after it. */
+static tare_status name_once(unsigned *named, const char *name) {
+    const struct tare_option *row = tare_option_find(tare_quant_setting_rows, name);
+    const unsigned bit = row ? 1u << (row - tare_quant_setting_rows) : 0;
+    if (*named & bit) return TARE_FAIL(TARE_USAGE, "duplicate %s", name);
+    *named |= bit;
+    return TARE_OK;
+}
+
 static tare_status read_line(struct tare_quant_recipe *recipe, char *line, struct tare_quant_rule *rule) {
     char *word;
     bool conditions = true;
+    unsigned named = 0;
     TARE_TRY(next_word(&word, &line));
     if (!word) return TARE_OK;
     if (is_option(word)) return read_option(recipe, word, line);
@@ -222,8 +248,10 @@ static tare_status read_line(struct tare_quant_recipe *recipe, char *line, struc
         } else if (strchr(word, '=')) {
             char *value = strchr(word, '=');
             *value++ = '\0';
+            TARE_TRY(name_once(&named, word));
             TARE_TRY(tare_quant_setting_read(&rule->setting, word, value));
         } else {
+            TARE_TRY(name_once(&named, tare_quant_setting_rows[TARE_SET_METHOD].name));
             rule->setting.given |= 1u << TARE_SET_METHOD;
             TARE_TRY(tare_quant_method_read(&rule->setting, word));
         }
@@ -241,6 +269,7 @@ tare_status tare_quant_recipe_read(struct tare_quant_recipe *recipe, const char 
     char *copy = tare_arena_strndup(recipe->arena, text, size), *line = copy;
     if (!copy) return TARE_NO_MEMORY;
     if (strlen(copy) != size) return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: not text", where);
+    if (strncmp(copy, "\xEF\xBB\xBF", 3) == 0) line += 3; /* a byte order mark, as some editors write it */
     for (int number = 1; line; number++) {
         char *end = strchr(line, '\n');
         struct tare_quant_rule rule = { .where = tare_arena_printf(recipe->arena, "%s:%d", where, number) };

@@ -101,6 +101,11 @@ static void quotes__keep_spaces_and_signs(void **state) {
     assert_null(apply("name=\"a b # \\\"c\\\"\" -> float", "MatMul", "a b # \"c\"", NULL, NULL).method);
 }
 
+static void a_byte_order_mark__is_skipped(void **state) {
+    (void)state;
+    assert_null(apply("\xEF\xBB\xBFop=MatMul -> float", "MatMul", "a", NULL, NULL).method);
+}
+
 static void faults__name_line_and_word(void **state) {
     (void)state;
     refuses("op=MatMul -> float\nname=( -> float",
@@ -108,7 +113,12 @@ static void faults__name_line_and_word(void **state) {
     refuses_at_start("op=( -> float", "r.txt:1: op '(' is not a regular expression");
     refuses("op=MatMul -> flot", "r.txt:1: unknown method 'flot' (did you mean 'float'?)");
     refuses("op=MatMul", "the rule sets nothing");
-    refuses("opp=MatMul -> float", "'opp' is not a condition");
+    refuses("opp=MatMul -> float", "'opp' is not a condition (did you mean 'op='?)");
+    refuses("bitz=4", "'bitz' is not a condition (did you mean 'bits='?)");
+    refuses("bits = 4", "'bits' is not a condition (did you mean 'bits='?)");
+    refuses("version=9", "or OPTION=VALUE with an option of 'tare help quantize'");
+    refuses("op=A -> bits=4 bits=8", "r.txt:1: duplicate bits");
+    refuses("op=A -> float static", "r.txt:1: duplicate method");
     refuses("op=A op=B -> float", "duplicate op");
     refuses("-> bits=5", "option '--bits': invalid value (expected 4 or 8, got '5')");
     refuses("-> granularity=per_block:33", "blocks have 32, 64, 128 or 256 rows");
@@ -167,6 +177,7 @@ int main(void) {
         cmocka_unit_test_teardown(rule_without_condition__holds_for_all, empty_arena),
         cmocka_unit_test_teardown(settings__change_what_they_name, empty_arena),
         cmocka_unit_test_teardown(quotes__keep_spaces_and_signs, empty_arena),
+        cmocka_unit_test_teardown(a_byte_order_mark__is_skipped, empty_arena),
         cmocka_unit_test_teardown(faults__name_line_and_word, empty_arena),
         cmocka_unit_test_teardown(endless_pattern__is_stopped, empty_arena),
         cmocka_unit_test_teardown(passes__hold_for_the_whole_model, empty_arena),
