@@ -9,6 +9,7 @@
 #include "convert/import/import.h"
 #include "convert/import/object_twins.h"
 #include "convert/source.h"
+#include "graph/calls.h"
 #include "graph/self_assignments.h"
 
 #include <string.h>
@@ -161,19 +162,34 @@ tare_status tare_saved_model_load(struct tare_graph_model **out, const char *pat
     return status;
 }
 
+/* Variables whose values are in no file: an initializer sets the others, as the local ones of TensorFlow 1. */
+static tare_status count_without_value(size_t *out, const struct tare_graph_model *model) {
+    struct tare_arena scratch = { 0 };
+    bool *initialized;
+    const tare_status status = tare_model_initialized_nodes(&initialized, &scratch, model);
+    *out = 0;
+    for (size_t i = 0; i < model->n_variables && status == TARE_OK; i++)
+        *out += !model->variables[i].node || !initialized[model->variables[i].node->position];
+    tare_arena_free(&scratch);
+    return status;
+}
+
 tare_status tare_saved_model_check_values(const struct tare_graph_model *model, bool allow,
                                           const struct tare_log *log) {
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
     if (model->n_variables == 0 || info.checkpoint_tensors > 0) return TARE_OK;
+    size_t missing;
+    TARE_TRY(count_without_value(&missing, model));
+    if (!missing) return TARE_OK;
     if (!allow)
         return TARE_FAIL(
             TARE_NOT_FOUND,
             "%s has %zu variables but no checkpoint: variables/variables.index is missing (copy the folder "
             "variables/ as well, or give --allow-missing-variables)",
-            model->path, model->n_variables);
+            model->path, missing);
     tare_warn(log, "%s has %zu variables but no checkpoint (variables/variables.index is missing)", model->path,
-              model->n_variables);
+              missing);
     return TARE_OK;
 }
 

@@ -106,37 +106,66 @@ static tare_status reach_named(struct reach *reach, const char *name) {
     return graph ? reach_function(reach, NULL, graph) : TARE_OK;
 }
 
-tare_status tare_model_served_nodes(bool **out, struct tare_arena *arena, const struct tare_graph_model *model) {
+/* Nodes of the main graph that others wait for. */
+struct backward {
+    bool *seen; /* by position */
+    struct tare_node **stack;
+    size_t depth;
+};
+
+static void need(struct backward *b, struct tare_node *node) {
+    if (!node || node->dead || b->seen[node->position]) return;
+    b->seen[node->position] = true;
+    b->stack[b->depth++] = node;
+}
+
+static tare_status start_with_initializers(struct backward *b, struct tare_arena *arena,
+                                           const struct tare_graph_model *model) {
+    b->seen = TARE_NEW_ARRAY(arena, bool, model->main->n_nodes + 1);
+    b->stack = TARE_NEW_ARRAY(arena, struct tare_node *, model->main->n_nodes + 1);
+    b->depth = 0;
+    if (!b->seen || !b->stack) return TARE_NO_MEMORY;
+    need(b, model->init_node);
+    for (size_t i = 0; i < model->n_table_inits; i++)
+        need(b, model->table_inits[i]);
+    return TARE_OK;
+}
+
+static void follow(struct backward *b) {
+    while (b->depth) {
+        const struct tare_node *node = b->stack[--b->depth];
+        for (size_t i = 0; i < node->n_inputs; i++)
+            need(b, node->inputs[i].node);
+        for (size_t i = 0; i < node->n_controls; i++)
+            need(b, node->controls[i]);
+    }
+}
+
+tare_status tare_model_initialized_nodes(bool **out, struct tare_arena *arena, const struct tare_graph_model *model) {
     const struct tare_graph *main = model->main;
-    bool *seen = TARE_NEW_ARRAY(arena, bool, main->n_nodes + 1);
-    struct tare_node **stack = TARE_NEW_ARRAY(arena, struct tare_node *, main->n_nodes + 1);
-    size_t depth = 0;
-    if (!seen || !stack) return TARE_NO_MEMORY;
-#define PUSH(candidate)                                                                                                \
-    do {                                                                                                               \
-        struct tare_node *push_ = (candidate);                                                                         \
-        if (push_ && !push_->dead && !seen[push_->position]) {                                                         \
-            seen[push_->position] = true;                                                                              \
-            stack[depth++] = push_;                                                                                    \
-        }                                                                                                              \
-    } while (0)
+    struct backward b;
+    *out = TARE_NEW_ARRAY(arena, bool, main->n_nodes + 1);
+    if (!*out) return TARE_NO_MEMORY;
+    TARE_TRY(start_with_initializers(&b, arena, model));
+    follow(&b);
+    for (size_t i = 0; i < main->n_nodes; i++) {
+        const struct tare_node *node = main->nodes[i];
+        const bool assigns = tare_node_is(node, "Assign") || tare_node_is(node, "AssignVariableOp");
+        if (b.seen[i] && assigns && node->n_inputs) (*out)[node->inputs[0].node->position] = true;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_model_served_nodes(bool **out, struct tare_arena *arena, const struct tare_graph_model *model) {
+    struct backward b;
+    TARE_TRY(start_with_initializers(&b, arena, model));
     for (size_t s = 0; s < model->n_signatures; s++) {
         const struct tare_signature *signature = &model->signatures[s];
         for (size_t i = 0; i < signature->n_outputs; i++)
-            PUSH(signature->outputs[i].edge.node);
+            need(&b, signature->outputs[i].edge.node);
     }
-    PUSH(model->init_node);
-    for (size_t i = 0; i < model->n_table_inits; i++)
-        PUSH(model->table_inits[i]);
-    while (depth) {
-        const struct tare_node *node = stack[--depth];
-        for (size_t i = 0; i < node->n_inputs; i++)
-            PUSH(node->inputs[i].node);
-        for (size_t i = 0; i < node->n_controls; i++)
-            PUSH(node->controls[i]);
-    }
-#undef PUSH
-    *out = seen;
+    follow(&b);
+    *out = b.seen;
     return TARE_OK;
 }
 

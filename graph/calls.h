@@ -31,6 +31,9 @@ tare_status tare_call_set_types(struct tare_node *call, const struct tare_graph 
 /* Marks, by position, the main-graph nodes that signatures and initialisers depend on, but not the nodes of the saver,
  * which refer to every variable. `arena` memory. */
 tare_status tare_model_served_nodes(bool **served, struct tare_arena *arena, const struct tare_graph_model *model);
+/* Marks, by position, the main-graph nodes of variables to which the main op or a table initializer assigns a value
+ * when the model is loaded, as the local variables of TensorFlow 1. `arena` memory. */
+tare_status tare_model_initialized_nodes(bool **nodes, struct tare_arena *arena, const struct tare_graph_model *model);
 /* Marks the functions that are needed: reached from signatures, the init node and table initialisers, and (when
  * with_aliases) from aliased functions and what the object graph lists under `concretes`. live[i] belongs to
  * model->functions[i]; `arena` memory. */

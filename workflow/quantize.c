@@ -30,7 +30,8 @@ static tare_status check_measuring(const struct tare_quantize_request *request) 
     if (request->automatic && !request->data.count)
         return TARE_FAIL(TARE_USAGE, "--auto needs representative samples (give --data FILE)");
     if (request->automatic && (request->plan.recipe || request->plan.recipe_file))
-        return TARE_FAIL(TARE_USAGE, "--auto and --recipe are mutually exclusive");
+        return TARE_FAIL(TARE_USAGE,
+                         "--auto and --recipe (or --rule) are mutually exclusive: auto chooses the layers itself");
     if (request->automatic && !request->plan.setting.method)
         return TARE_FAIL(TARE_USAGE, "--auto needs a method other than float");
     return TARE_OK;

@@ -191,13 +191,15 @@ static void check_binding(struct tare_validator *validator, const struct tare_si
     if (where) tare_fault(validator, where, "tensor %s", fault);
 }
 
-/* An optimizer's slot or step counter that nothing which is served can read: a loader leaves it uninitialised. */
-static void note_unreachable(struct tare_validator *validator, const struct tare_variable *variable) {
+/* A variable that needs no value in the file: an optimizer's slot or step counter that nothing which is served can
+ * read, which a loader leaves uninitialised, or one that the model's initializer sets. */
+static void note_without_value(struct tare_validator *validator, const struct tare_variable *variable,
+                               const char *reason) {
     const struct tare_node *node = variable->node;
     const char *where =
         tare_arena_printf(&validator->scratch, "%s/%s (%s)", tare_graph_label(node->graph), node->name, node->op);
-    const char *what = tare_arena_printf(
-        &validator->scratch, "variable %s has no value in the checkpoint, and nothing reads it", variable->shared_name);
+    const char *what = tare_arena_printf(&validator->scratch, "variable %s has no value in the checkpoint, and %s",
+                                         variable->shared_name, reason);
     if (!where || !what || tare_faults_note(validator->faults, where, what) != TARE_OK) validator->out_of_memory = true;
 }
 
@@ -211,7 +213,9 @@ static void check_variable(struct tare_validator *validator, const struct tare_v
         if (variable->dtype != TARE_DT_STRING && variable->key)
             tare_fault_at(validator, node, "checkpoint key %s is not stored", variable->key);
         else if (variable->dtype != TARE_DT_STRING && !tare_validate_is_reachable(validator, variable))
-            note_unreachable(validator, variable);
+            note_without_value(validator, variable, "nothing reads it");
+        else if (variable->dtype != TARE_DT_STRING && tare_validate_is_initialized(validator, variable))
+            note_without_value(validator, variable, "an initializer sets it");
         else if (variable->dtype != TARE_DT_STRING)
             tare_fault_at(validator, node, "variable %s has no value in the checkpoint", variable->shared_name);
         return;

@@ -88,6 +88,15 @@ bool tare_validate_is_reachable(struct tare_validator *validator, const struct t
     return validator->served[variable->node->position] || is_captured(validator->model, variable);
 }
 
+bool tare_validate_is_initialized(struct tare_validator *validator, const struct tare_variable *variable) {
+    if (!validator->initialized && !validator->out_of_memory &&
+        tare_model_initialized_nodes(&validator->initialized, &validator->lasting, validator->model) != TARE_OK) {
+        validator->out_of_memory = true;
+        validator->initialized = NULL;
+    }
+    return validator->initialized && validator->initialized[variable->node->position];
+}
+
 void tare_validate_shared_names(struct tare_validator *validator) {
     struct tare_name_twins *twins;
     size_t count;

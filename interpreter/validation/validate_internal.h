@@ -12,6 +12,7 @@ struct tare_validator {
     struct tare_map tpu_functions; /* computations that were checked: several calls may share one */
     struct tare_arena lasting;     /* until the end of the validation */
     bool *served;                  /* main-graph nodes that signatures and initialisers need; NULL: not yet computed */
+    bool *initialized;             /* nodes of variables that initializers set; NULL: not yet computed */
     bool out_of_memory;            /* a violation could not be recorded */
 };
 
@@ -41,5 +42,7 @@ void tare_validate_shared_names(struct tare_validator *validator);
 void tare_validate_devices(struct tare_validator *validator, const struct tare_graph *graph);
 /* Whether a signature, an initialiser or a captured function can reach the variable. */
 bool tare_validate_is_reachable(struct tare_validator *validator, const struct tare_variable *variable);
+/* Whether an initializer gives the variable its value. */
+bool tare_validate_is_initialized(struct tare_validator *validator, const struct tare_variable *variable);
 
 #endif

@@ -49,7 +49,7 @@ diff -r "$work/auto1" "$work/auto2" >/dev/null || fail "the recipe of --auto giv
 "$tare" quantize "$model" "$work/auto3" --method weight_only --bits 4 --data "$samples" --auto --min-sqnr 25 --eval "$glyphs/eval.tfrecord.gz" \
     --quiet || fail "quantize --auto with a target: $?"
 expect 2 "--auto needs representative samples" "$tare" quantize "$model" "$work/x" --calibration "$work/c.calib" --auto
-expect 2 "--auto and --recipe are mutually exclusive" "$tare" quantize "$model" "$work/x" --data "$samples" --auto --recipe "$work/auto.txt" --quiet
+expect 2 "--auto and --recipe (or --rule) are mutually exclusive" "$tare" quantize "$model" "$work/x" --data "$samples" --auto --recipe "$work/auto.txt" --quiet
 
 # A target: the layers of the recipe reach it, also with quantize alone; a target out of reach names the best mix.
 "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods weight_only --bits 4 --min-sqnr 20 \

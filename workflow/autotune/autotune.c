@@ -445,7 +445,8 @@ tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struc
     tare_status status;
     *out = (struct tare_autotune){ .passes = "" };
     if (task->variant->plan.recipe || task->variant->plan.recipe_file)
-        return TARE_FAIL(TARE_USAGE, "--auto and --recipe are mutually exclusive");
+        return TARE_FAIL(TARE_USAGE,
+                         "--auto and --recipe (or --rule) are mutually exclusive: auto chooses the layers itself");
     out->method = setting->method->name;
     TARE_TRY(tare_error_prefix(tare_variant_texts(&out->algorithm, &granularity, &out->arena, task->variant), "auto"));
     c.comparison.progress = tare_progress_new(&progress);

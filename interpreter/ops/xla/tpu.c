@@ -70,7 +70,7 @@ static tare_status run_over_replicas(struct tare_kernel *kernel) {
 
 const struct tare_op tare_ops_tpu[] = {
     { .name = "TPUOrdinalSelector",
-      .infer = tare_infer_scalar,
+      .infer = infer_nothing, /* TensorFlow infers a vector, and its kernel gives a scalar */
       .run = run_ordinal,
       .flags = TARE_OP_STATEFUL | TARE_OP_FIXED },
     { .name = "TPURoundRobin",

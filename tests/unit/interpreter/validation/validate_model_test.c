@@ -23,7 +23,6 @@ static const struct {
     { "tf-batchfunction", "BatchFunction" }, /* a graph made to crash TensorFlow */
     { "tf-bert1", "has no value in the checkpoint" },
     { "tf-bert2", "has no value in the checkpoint" },
-    { "tfx-taxi-tfma", "has no value in the checkpoint" }, /* metrics, made anew by the evaluator */
 };
 
 static const char *known_words(const char *name) {
