@@ -85,7 +85,7 @@ written looked_up convert looked_up_strings --tpu_functions auto "--converter_op
 expect 1 "has as many rows as node 'SegmentMean' (SegmentMean) in function" \
     "$tare" convert "$models/segments" "$work/segments" --quiet --tpu_functions auto "--converter_options_string=$batches"
 absent "$work/segments"
-expect 1 "has as many rows as node 'StatefulPartitionedCall/StringSplit/StringSplitV2' (StringSplitV2) in function" \
+expect 1 "has as many rows as node 'StringSplit/StringSplitV2' (StringSplitV2) in function" \
     "$tare" convert "$models/looked_up_words" "$work/words" --quiet --tpu_functions auto "--converter_options_string=$batches"
 absent "$work/words"
 written words_placed convert looked_up_words
