@@ -8,6 +8,7 @@
 #include <string.h>
 
 static const char *const SAMPLES[] = { "SAMPLES" };
+static const char BFLOAT16_OPTION[] = " --bfloat16 analysis";
 
 /* Samples that are in memory have no file. */
 static bool has_sample_files(const struct tare_compare_task *task) {
@@ -66,17 +67,22 @@ tare_status tare_workflow_compare_commands(struct tare_comparison_row *row, stru
     if (!quantizes && !variant->bfloat16)
         tare_strbuf_puts(&text, " --keep-variables"); /* what was measured is not folded */
     if (variant->bfloat16)
-        tare_strbuf_puts(&text, " --bfloat16 analysis");
+        tare_strbuf_puts(&text, BFLOAT16_OPTION);
     else
         tare_strbuf_puts(&text, " --tpu_functions auto --converter_options_string 'bfloat16_optimization: DISABLED'");
     return take(&row->convert, &c->result.arena, &text);
+}
+
+/* The variant that the recipe and a search for a mix start from. */
+static const struct tare_variant *base_variant(struct tare_compare_job *c) {
+    return c->options->automatic ? &c->automatic.variant : tare_workflow_compare_first_quantizing(c);
 }
 
 /* The plan of the recipe, with the rules that were found. */
 static tare_status recipe_plan(struct tare_quant_plan *out, struct tare_compare_job *c, size_t worst) {
     struct tare_arena *arena = &c->result.arena;
     struct tare_strbuf text = { 0 };
-    *out = c->options->automatic ? c->automatic.variant.plan : tare_workflow_compare_first_quantizing(c)->plan;
+    *out = base_variant(c)->plan;
     if (c->result.target) return tare_workflow_mixed_precision_apply(out, arena, &c->targeting);
     if (c->options->automatic) return TARE_OK;
     tare_sensitivity_recipe(&text, &c->sensitivity, worst);
@@ -200,7 +206,9 @@ tare_status tare_workflow_compare_next(struct tare_compare_job *c) {
     if (verdict.reason != TARE_VERDICT_TARGET) return TARE_OK;
     if (!c->result.target->chosen) return TARE_OK;
     TARE_TRY(recipe_plan(&plan, c, 0));
-    begin_output(&text, c, "quantize");
+    const bool bfloat16 = base_variant(c)->bfloat16;
+    begin_output(&text, c, bfloat16 ? "convert" : "quantize");
     tare_workflow_plan_put(&text, &plan, &samples);
+    if (bfloat16) tare_strbuf_puts(&text, BFLOAT16_OPTION);
     return take(&c->result.next, &c->result.arena, &text);
 }

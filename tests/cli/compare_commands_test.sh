@@ -24,14 +24,20 @@ done
 [ "$(tail -1 "$work/out")" = "next: tare compare $glyphs/saved_model --methods weight_only --data $glyphs/calibration.tfrecord.gz --eval $glyphs/eval.tfrecord.gz --auto" ] ||
     fail "not the same with more records: $(tail -3 "$work/out")"
 
-# A target: the command has the rules of the mix.
-"$tare" compare "$glyphs/saved_model" --data "$glyphs/eval.tfrecord.gz" --limit 100 --methods weight_only --bits 4 --min-sqnr 20 --json --quiet \
-    >"$work/mix.json" || fail "compare --min-sqnr: $?"
-python3 - "$work/mix.json" <<'PY' || fail "the command of a mix: $(grep '"next"' "$work/mix.json")"
+# A target: the command has the rules of the mix, and is a conversion if the mix was measured with bfloat16.
+mix() {
+    "$tare" compare "$glyphs/saved_model" --data "$glyphs/eval.tfrecord.gz" --limit 100 --methods "$1" --bits 4 --min-sqnr 20 --json --quiet \
+        >"$work/mix.json" || fail "compare --min-sqnr of $1: $?"
+    python3 - "$work/mix.json" "${@:2}" <<'PY' || fail "the command of a mix of $1: $(grep '"next"' "$work/mix.json")"
 import json, shlex, sys
 words = shlex.split(json.load(open(sys.argv[1]))["next"])
-assert words[:2] == ["tare", "quantize"] and "--rule" in words and "weight_only" in words, words
+command, *end = sys.argv[2:]
+assert words[:2] == ["tare", command] and "--rule" in words and "weight_only" in words, words
+assert "--bfloat16" not in words if not end else words[-len(end):] == end, words
 PY
+}
+mix weight_only quantize
+mix weight_only+bfloat16 convert --bfloat16 analysis
 
 # Where each model is worse, the next step is a search for better settings.
 "$tare" compare "$glyphs/saved_model" --data "$glyphs/eval.tfrecord.gz" --calibration-data "$glyphs/calibration.tfrecord.gz" --limit 300 \
