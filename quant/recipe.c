@@ -295,20 +295,47 @@ tare_status tare_quant_recipe_extend(struct tare_quant_plan *plan, struct tare_a
 
 /* ---- writing ---- */
 
-/* A regular expression in quotes that matches only this name. */
-static void put_literal(struct tare_strbuf *out, const char *text) {
-    for (; *text; text++) {
-        if (strchr("\n\"\\^$.|?*+()[]{}", *text)) tare_strbuf_putc(out, '\\');
-        tare_strbuf_putc(out, *text == '\n' ? 'n' : *text);
+/* A regular expression in quotes that matches only this text. */
+static void put_literal(struct tare_strbuf *out, const char *text, size_t size) {
+    for (const char *c = text; c < text + size; c++) {
+        if (strchr("\n\"\\^$.|?*+()[]{}", *c)) tare_strbuf_putc(out, '\\');
+        tare_strbuf_putc(out, *c == '\n' ? 'n' : *c);
     }
 }
 
-void tare_quant_recipe_put_layer(struct tare_strbuf *out, const char *node, const char *function) {
+/* The size of a function's name without its number: of "__inference_serve_143" up to the last "_"; 0: it has none. */
+static size_t stem_of(const char *function) {
+    size_t end = strlen(function);
+    while (end && function[end - 1] >= '0' && function[end - 1] <= '9')
+        end--;
+    return function[end] && end && function[end - 1] == '_' ? end : 0;
+}
+
+static const char *name_of(const struct tare_quant_layer_names *layers, size_t i, size_t field) {
+    return *(const char *const *)(const void *)(layers->first + i * layers->stride + field);
+}
+
+/* Whether another layer differs from layer i only in its function's number. */
+static bool needs_number(const struct tare_quant_layer_names *layers, size_t i, size_t stem) {
+    const char *node = name_of(layers, i, layers->node), *function = name_of(layers, i, layers->function);
+    for (size_t k = 0; k < layers->count; k++) {
+        const char *other = name_of(layers, k, layers->function);
+        if (strcmp(name_of(layers, k, layers->node), node) == 0 && strcmp(other, function) != 0 &&
+            stem_of(other) == stem && memcmp(other, function, stem) == 0)
+            return true;
+    }
+    return false;
+}
+
+void tare_quant_recipe_put_layer(struct tare_strbuf *out, const struct tare_quant_layer_names *layers, size_t i) {
+    const char *node = name_of(layers, i, layers->node), *function = name_of(layers, i, layers->function);
+    const size_t stem = stem_of(function);
+    const bool numbered = !stem || needs_number(layers, i, stem);
     tare_strbuf_puts(out, "name=\"");
-    put_literal(out, node);
+    put_literal(out, node, strlen(node));
     tare_strbuf_puts(out, "\" function=\"");
-    put_literal(out, function);
-    tare_strbuf_puts(out, "\"");
+    put_literal(out, function, numbered ? strlen(function) : stem);
+    tare_strbuf_puts(out, numbered ? "\"" : "[0-9]+\"");
 }
 
 void tare_quant_option_put_name(struct tare_strbuf *out, const struct tare_option *row) {

@@ -54,7 +54,18 @@ bool tare_quant_recipe_takes(const struct tare_option *row);
 void tare_quant_option_put_name(struct tare_strbuf *out, const struct tare_option *row);
 /* Writes a rule as a line. */
 void tare_quant_rule_put(struct tare_strbuf *out, const struct tare_quant_rule *rule);
-/* Writes the conditions of a rule for a single layer: name="…" function="…", without the arrow. */
-void tare_quant_recipe_put_layer(struct tare_strbuf *out, const char *node, const char *function);
+/* An array of structs with the fields `node` and `function`, strings that name a layer. */
+struct tare_quant_layer_names {
+    const char *first;
+    size_t count, stride, node, function; /* in bytes, the fields from the begin of an element */
+};
+#define TARE_QUANT_LAYER_NAMES(array, n)                                                                               \
+    {                                                                                                                  \
+        (const char *)(array), (n), sizeof *(array), (size_t)((const char *)&(array)->node - (const char *)(array)),   \
+            (size_t)((const char *)&(array)->function - (const char *)(array))                                         \
+    }
+/* Writes the conditions of a rule for layer i: name="…" function="…", without the arrow. TensorFlow numbers functions
+ * anew in each export, so that the number at the end of a name may be any, unless it tells two of the layers apart. */
+void tare_quant_recipe_put_layer(struct tare_strbuf *out, const struct tare_quant_layer_names *layers, size_t i);
 
 #endif

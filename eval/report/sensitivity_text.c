@@ -56,9 +56,9 @@ void tare_sensitivity_table(struct tare_strbuf *out, const struct tare_sensitivi
 }
 
 void tare_sensitivity_recipe(struct tare_strbuf *out, const struct tare_sensitivity *s, size_t worst) {
+    const struct tare_quant_layer_names names = TARE_QUANT_LAYER_NAMES(s->layers, s->count);
     for (size_t i = 0; i < s->count && i < worst; i++) {
-        const struct tare_sensitive_layer *layer = &s->layers[i];
-        tare_quant_recipe_put_layer(out, layer->node, layer->function);
-        tare_strbuf_printf(out, " -> float  # alone %.2f dB\n", layer->alone.sqnr_db);
+        tare_quant_recipe_put_layer(out, &names, i);
+        tare_strbuf_printf(out, " -> float  # alone %.2f dB\n", s->layers[i].alone.sqnr_db);
     }
 }

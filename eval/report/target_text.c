@@ -146,12 +146,13 @@ void tare_target_heading(struct tare_strbuf *out, const struct tare_target_resul
 
 void tare_target_recipe(struct tare_strbuf *out, const struct tare_target_result *r) {
     const struct tare_sensitivity *steps = r->sensitivity;
+    const struct tare_quant_layer_names names = TARE_QUANT_LAYER_NAMES(steps->layers, steps->count);
     for (size_t i = 0; r->chosen && i < steps->count; i++) {
         const struct tare_sensitive_layer *layer = &steps->layers[i], *last;
         if (layer->level > 0) continue;
         last = tare_target_step(steps, r->chosen->kept, r->chosen->n_kept, layer->function, layer->node);
         if (!last) continue;
-        tare_quant_recipe_put_layer(out, layer->node, layer->function);
+        tare_quant_recipe_put_layer(out, &names, i);
         tare_strbuf_puts(out, " ->");
         put_step(out, last);
         if (last->quantized && last->setting) tare_strbuf_puts(out, last->setting);

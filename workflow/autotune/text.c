@@ -121,11 +121,12 @@ void tare_workflow_autotune_heading(struct tare_strbuf *out, const struct tare_a
 }
 
 void tare_workflow_autotune_rules(struct tare_strbuf *out, const struct tare_autotune *a) {
+    const struct tare_quant_layer_names names = TARE_QUANT_LAYER_NAMES(a->layers, a->count);
     for (size_t i = 0; i < a->count; i++) {
         struct tare_strbuf settings = { 0 };
         put_settings(&settings, &a->layers[i]);
         if (settings.size) {
-            tare_quant_recipe_put_layer(out, a->layers[i].node, a->layers[i].function);
+            tare_quant_recipe_put_layer(out, &names, i);
             tare_strbuf_printf(out, " -> %s  # %s\n", tare_strbuf_text(&settings), a->layers[i].why);
         } else {
             tare_strbuf_printf(out, "# %s: %s\n", a->layers[i].node, a->layers[i].why);

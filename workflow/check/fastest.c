@@ -274,11 +274,12 @@ tare_status tare_workflow_fastest(struct tare_fastest *out, struct tare_arena *a
 
 tare_status tare_workflow_fastest_apply(struct tare_quant_plan *plan, struct tare_arena *arena,
                                         const struct tare_fastest *fastest) {
+    const struct tare_quant_layer_names names = TARE_QUANT_LAYER_NAMES(fastest->layers, fastest->n_layers);
     struct tare_strbuf text = { 0 };
     for (size_t i = 0; i < fastest->n_layers; i++) {
         const struct tare_fastest_layer *layer = &fastest->layers[i];
         if (!layer->keeps) continue;
-        tare_quant_recipe_put_layer(&text, layer->node, layer->function);
+        tare_quant_recipe_put_layer(&text, &names, i);
         tare_strbuf_printf(&text, " -> float  # estimated on %s: %.3g µs quantized, %.3g µs in float\n", fastest->chip,
                            1e6 * layer->quantized, 1e6 * layer->real);
     }

@@ -153,6 +153,27 @@ static void passes__hold_for_the_whole_model(void **state) {
     refuses("passes=gptq -> float", "'->' behind the option (expected nothing)");
 }
 
+struct layer {
+    const char *node, *function;
+};
+
+static void the_number_of_a_function__is_any_where_it_tells_no_layers_apart(void **state) {
+    static const struct layer three[] = { { "dense/MatMul", "__inference_call_5853" },
+                                          { "cell/MatMul", "while_body_17" },
+                                          { "cell/MatMul", "while_body_29" } };
+    static const char *const written[] = { "name=\"dense/MatMul\" function=\"__inference_call_[0-9]+\"",
+                                           "name=\"cell/MatMul\" function=\"while_body_17\"",
+                                           "name=\"cell/MatMul\" function=\"while_body_29\"" };
+    const struct tare_quant_layer_names names = TARE_QUANT_LAYER_NAMES(three, 3);
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct tare_strbuf text = { 0 };
+        tare_quant_recipe_put_layer(&text, &names, i);
+        assert_string_equal(tare_strbuf_text(&text), written[i]);
+        tare_strbuf_free(&text);
+    }
+}
+
 static void a_layer__is_written_so_that_it_alone_matches(void **state) {
     static const char *const names[][2] = { { "a.b/c+(1)", "aXb/c+(1)" },
                                             { "say \"a b\" # \\\"c", "say a b # \\c" },
@@ -161,7 +182,9 @@ static void a_layer__is_written_so_that_it_alone_matches(void **state) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct tare_strbuf text = { 0 };
         bool by_rule, used[1] = { false };
-        tare_quant_recipe_put_layer(&text, names[i][0], "head");
+        const struct layer layer = { names[i][0], "head" };
+        const struct tare_quant_layer_names layers = TARE_QUANT_LAYER_NAMES(&layer, 1);
+        tare_quant_recipe_put_layer(&text, &layers, 0);
         tare_strbuf_puts(&text, " -> float");
         assert_null(apply(tare_strbuf_text(&text), "MatMul", names[i][0], &by_rule, used).method);
         assert_true(by_rule && used[0]);
@@ -181,6 +204,7 @@ int main(void) {
         cmocka_unit_test_teardown(faults__name_line_and_word, empty_arena),
         cmocka_unit_test_teardown(endless_pattern__is_stopped, empty_arena),
         cmocka_unit_test_teardown(passes__hold_for_the_whole_model, empty_arena),
+        cmocka_unit_test(the_number_of_a_function__is_any_where_it_tells_no_layers_apart),
         cmocka_unit_test_teardown(a_layer__is_written_so_that_it_alone_matches, empty_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
