@@ -1,5 +1,6 @@
 /* Reading and filling in jobs. */
 #include "convert/jobs.h"
+#include "convert/job_method.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/map.h"
@@ -193,19 +194,17 @@ static tare_status check_argument(const char *argument) {
                      writes_none ? "no model would be written" : "use the field of the job");
 }
 
-static tare_status check_job(const struct tare_job *job) {
+/* And leaves out what the job has no use for. */
+static tare_status check_job(struct tare_job *job) {
     const struct tare_job_limits *limits = &job->limits;
     for (size_t i = 0; i < job->arguments.count; i++)
         TARE_TRY(check_argument(job->arguments.items[i]));
     if (!job->output) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no output is given");
     if (job->converter_options && job->converter_options_file)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "give converter_options or converter_options_file, not both");
-    if (!job->method && !job->converter_options && !job->converter_options_file)
+    if (!job->plan.count && !job->converts && !job->arguments.count)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "nothing to do: give method, converter_options or converter_options_file");
-    if (job->method && (job->converter_options || job->converter_options_file))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "method is for a quantization; the options of a conversion say theirs "
-                                                "in quantization_options");
+                         "nothing to do: give method, recipe, converter_options or converter_options_file");
     if (job->calibration && job->data.count)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "give data or calibration, not both");
     if (limits->max_mae >= 0 && !job->target)
@@ -218,6 +217,10 @@ static tare_status check_job(const struct tare_job *job) {
     if (job->evaluation_limit < 0)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "evaluation_limit is %lld (expected 0 or more)",
                          (long long)job->evaluation_limit);
+    if (job->method && strcmp(job->method, "bfloat16") == 0) { /* samples would ask for a quantization */
+        job->data = (struct tare_text_list){ 0 };
+        job->calibration = NULL;
+    }
     return TARE_OK;
 }
 
@@ -247,13 +250,39 @@ static tare_status read_limits(struct tare_job_limits *out, const Tare__BatchLim
     return TARE_OK;
 }
 
-static tare_status name_job(struct tare_job *job, struct context *c, const char *given) {
+static const char CONVERT[] = "convert";
+
+/* What {method} stands for: the method without the signs that paths and URLs do not have. */
+static tare_status method_name(const char **out, struct tare_arena *arena, const char *method, bool converts) {
+    char *name = tare_arena_strdup(arena, method ? method : converts ? CONVERT : "quantize");
+    for (char *c = name; c && *c; c++)
+        if (strchr(":=,", *c)) *c = '-';
+    *out = name;
+    return name ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status add_word(struct tare_job *job, struct tare_arena *arena, const char *option, const char *value) {
+    return value ? tare_text_list_add(&job->plan, arena, tare_arena_printf(arena, "%s=%s", option, value)) : TARE_OK;
+}
+
+/* Of the method, the algorithm and the recipe; an algorithm alone has no use in a conversion. */
+static tare_status set_plan(struct tare_job *job, struct tare_arena *arena) {
+    bool bfloat16 = false;
+    if (job->method) TARE_TRY(tare_job_method_words(&job->plan, &bfloat16, arena, job->method));
+    TARE_TRY(add_word(job, arena, "--recipe", job->recipe));
+    if (job->plan.count) TARE_TRY(add_word(job, arena, "--algorithm", job->algorithm));
+    job->converts = job->converts || bfloat16;
+    return TARE_OK;
+}
+
+static tare_status name_job(struct tare_job *job, struct context *c, bool converts, const char *given) {
     struct tare_strbuf name = { 0 };
     if (given) {
         TARE_TRY(expand(&job->name, c, given));
     } else {
         tare_strbuf_printf(&name, "%s-%s", c->model, c->method);
         if (c->algorithm) tare_strbuf_printf(&name, "-%s", c->algorithm);
+        if (converts && strcmp(c->method, CONVERT) != 0) tare_strbuf_printf(&name, "-%s", CONVERT);
         job->name = name.failed ? NULL : tare_arena_strdup(c->arena, tare_strbuf_text(&name));
         tare_strbuf_free(&name);
     }
@@ -266,21 +295,24 @@ static tare_status name_job(struct tare_job *job, struct context *c, const char 
 
 static tare_status read_job(struct tare_job *job, struct tare_arena *arena, const Tare__BatchJob *m,
                             const char *folder) {
-    struct context c = {
-        .arena = arena, .folder = folder, .method = m->method ? m->method : "convert", .algorithm = m->algorithm
-    };
+    struct context c = { .arena = arena, .folder = folder, .algorithm = m->algorithm };
+    const bool converts = m->converter_options || m->converter_options_file;
     memset(job, 0, sizeof *job);
     if (!m->model) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no model is given");
     if (!(c.model = base_name(arena, m->model))) return TARE_NO_MEMORY;
-    TARE_TRY(name_job(job, &c, m->name));
+    TARE_TRY(method_name(&c.method, arena, m->method, converts));
+    TARE_TRY(name_job(job, &c, converts, m->name));
     TARE_TRY(path_of(&job->model, &c, m->model));
     TARE_TRY(path_of(&job->output, &c, m->output));
     TARE_TRY(path_of(&job->converter_options_file, &c, m->converter_options_file));
+    TARE_TRY(path_of(&job->recipe, &c, m->recipe));
     TARE_TRY(path_of(&job->calibration, &c, m->calibration));
     TARE_TRY(path_of(&job->spec, &c, m->spec));
     TARE_TRY(text_of(&job->converter_options, &c, m->converter_options));
     TARE_TRY(text_of(&job->method, &c, m->method));
     TARE_TRY(text_of(&job->algorithm, &c, m->algorithm));
+    job->converts = converts;
+    TARE_TRY(set_plan(job, arena));
     TARE_TRY(text_of(&job->signature, &c, m->signature));
     TARE_TRY(text_of(&job->label, &c, m->label));
     TARE_TRY(text_of(&job->target, &c, m->target));
@@ -357,7 +389,7 @@ static tare_status expand_list(struct tare_text_list *list, const struct context
 
 static tare_status add_folder_job(struct tare_jobs *out, struct tare_arena *arena,
                                   const struct tare_jobs_of_folder *from, const char *model, const char *method) {
-    struct context c = { .arena = arena, .folder = "", .method = method, .algorithm = from->common.algorithm };
+    struct context c = { .arena = arena, .folder = "", .algorithm = from->common.algorithm };
     struct tare_job *grown = tare_arena_append(arena, out->jobs, out->count, sizeof *grown), *job;
     if (!grown) return TARE_NO_MEMORY;
     out->jobs = grown;
@@ -366,7 +398,9 @@ static tare_status add_folder_job(struct tare_jobs *out, struct tare_arena *aren
     job->model = tare_arena_strdup(arena, model);
     job->method = method;
     if (!job->model || !(c.model = base_name(arena, model))) return TARE_NO_MEMORY;
-    TARE_TRY(name_job(job, &c, NULL));
+    TARE_TRY(set_plan(job, arena));
+    TARE_TRY(method_name(&c.method, arena, method, job->converts));
+    TARE_TRY(name_job(job, &c, false, NULL));
     TARE_TRY(path_of(&job->output, &c, job->output));
     TARE_TRY(path_of(&job->calibration, &c, job->calibration));
     TARE_TRY(path_of(&job->spec, &c, job->spec));

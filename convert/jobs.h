@@ -28,8 +28,10 @@ struct tare_text_list {
 /* One output model. Paths are resolved; NULL or empty: not set. */
 struct tare_job {
     const char *name, *model, *output;
-    const char *method, *algorithm; /* of a quantization; method NULL: a conversion */
-    const char *converter_options, *converter_options_file;
+    const char *method, *algorithm; /* NULL: none is named */
+    struct tare_text_list plan;     /* method, algorithm and recipe as words for the command */
+    bool converts;                  /* by `tare convert`; else by `tare quantize` */
+    const char *recipe, *converter_options, *converter_options_file;
     struct tare_text_list arguments; /* further words for the command */
     struct tare_text_list data;
     const char *calibration, *signature, *spec;

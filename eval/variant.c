@@ -270,6 +270,25 @@ tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena
     return TARE_OK;
 }
 
+tare_status tare_variant_names(const char *const **out, struct tare_arena *arena, const char *methods,
+                               const char *algorithm) {
+    struct tare_quant_plan plan = { 0 };
+    struct names names;
+    TARE_TRY(tare_quant_plan_open(&plan, arena));
+    TARE_TRY(split(&names, arena, "--methods", methods));
+    for (size_t i = 0; i < names.count; i++) {
+        struct tare_variant_list list;
+        TARE_TRY(tare_variants_parse(&list, arena, names.items[i], algorithm ? algorithm : "min_max", NULL, &plan));
+        const char *refused = list.variants[list.count - 1].refused;
+        if (refused) return TARE_FAIL(TARE_USAGE, "--methods: %s: %s", names.items[i], refused);
+    }
+    const char **grown = tare_arena_append(arena, names.items, names.count, sizeof *grown);
+    if (!grown) return TARE_NO_MEMORY;
+    grown[names.count] = NULL;
+    *out = grown;
+    return TARE_OK;
+}
+
 tare_status tare_variant_texts(const char **algorithm, const char **granularity, struct tare_arena *arena,
                                const struct tare_variant *variant) {
     const struct tare_quant_setting *setting = &variant->plan.setting;

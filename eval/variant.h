@@ -31,6 +31,10 @@ struct tare_variant_list {
 tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena *arena, const char *methods,
                                 const char *algorithms, const char *granularities,
                                 const struct tare_quant_plan *plan) TARE_WARN_UNUSED;
+/* The methods of a list, each as it was written, and a NULL behind them; checked as above, with the default algorithm
+ * where that is NULL. One that does not exist is TARE_USAGE. */
+tare_status tare_variant_names(const char *const **out, struct tare_arena *arena, const char *methods,
+                               const char *algorithm) TARE_WARN_UNUSED;
 /* The variant needs a calibration, for activation ranges or for an accuracy pass. */
 bool tare_variant_calibrates(const struct tare_variant *variant);
 

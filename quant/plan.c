@@ -29,9 +29,11 @@ static const char *const methods[] = { TARE_QUANT_METHOD_WORDS NULL };
 
 static tare_status unknown_method(const char *name) {
     const char *nearest = tare_nearest_name(name, methods);
-    return TARE_FAIL(TARE_USAGE, "unknown method '%s' (%s%s%s)", name,
-                     nearest ? "did you mean '" : "expected static, dynamic, weight_only or float",
-                     nearest ? nearest : "", nearest ? "'?" : "");
+    if (nearest) return TARE_FAIL(TARE_USAGE, "unknown method '%s' (did you mean '%s'?)", name, nearest);
+    return TARE_FAIL(TARE_USAGE,
+                     "unknown method '%s' (expected static, dynamic, weight_only, float or a preset such as "
+                     "int8, w4a8 and int4)",
+                     name);
 }
 
 static void set_preset(struct tare_quant_setting *setting, const struct preset *preset) {

@@ -7,13 +7,12 @@
 #include "base/output.h"
 #include "base/progress.h"
 #include "base/thread.h"
-#include "calib/algorithm.h"
 #include "cli/batch/schedule.h"
 #include "cli/command.h"
 #include "cli/plugins.h"
 #include "cli/report_file.h"
+#include "eval/variant.h"
 #include "include/tare/version.h"
-#include "quant/method.h"
 #include "tpu/chips.h"
 #include "workflow/quantize.h"
 
@@ -40,7 +39,8 @@ static const struct tare_option rows[] = {
     { TARE_ROW("dry-run", FLAG, dry_run), .help = "print the planned jobs without running them" },
     { TARE_ROW("quiet", FLAG, quiet), .help = "suppress progress on standard error" },
     { TARE_ROW("methods", STRING, methods), .placeholder = "M,…",
-      .help = "for a folder of models: quantization methods to apply to each model" },
+      .help = "for a folder of models: methods to apply to each model, named as in tare compare: "
+              "static,weight_only:bits=4+gptq,static+bfloat16" },
     { TARE_ROW("output-dir", STRING, output_dir), .placeholder = "DIR",
       .help = "for a folder of models: directory for the outputs, named {model}-{method}" },
     { TARE_ROW("data", LIST, data), .placeholder = "FILE", .needs = "output-dir",
@@ -113,30 +113,6 @@ static const struct tare_option_set set = {
 
 /* ---- jobs ---- */
 
-static tare_status split_methods(const char *const **out, struct tare_arena *arena, const char *text) {
-    char *copy = tare_arena_strdup(arena, text), *save = NULL;
-    const char **methods = NULL;
-    size_t count = 0;
-    for (char *name = copy ? strtok_r(copy, ", ", &save) : NULL; name; name = strtok_r(NULL, ", ", &save)) {
-        const char **grown = tare_arena_extend(arena, methods, count, 2, sizeof *grown);
-        if (!grown) return TARE_NO_MEMORY;
-        grown[count++] = name;
-        methods = grown;
-    }
-    *out = methods;
-    if (!copy) return TARE_NO_MEMORY;
-    return methods ? TARE_OK : TARE_FAIL(TARE_USAGE, "--methods: no method is given");
-}
-
-/* A name that is wrong is wrong for every model: nothing runs. */
-static tare_status check_names(const char *const *methods, const char *algorithm) {
-    struct tare_quant_setting setting = { 0 };
-    struct tare_algorithm_choice choice;
-    for (size_t i = 0; methods[i]; i++)
-        TARE_TRY(tare_error_prefix(tare_quant_method_read(&setting, methods[i]), "--methods"));
-    return algorithm ? tare_algorithm_parse(&choice, algorithm) : TARE_OK;
-}
-
 static struct tare_text_list as_list(const struct tare_option_list *list) {
     return (struct tare_text_list){ list->items, list->count };
 }
@@ -147,8 +123,7 @@ static tare_status jobs_of_folder(struct tare_batch_run *b) {
     struct tare_job *common = &from.common;
     if (!o->methods || !o->output_dir)
         return TARE_FAIL(TARE_USAGE, "a folder of models needs --methods M,… and --output-dir DIR");
-    TARE_TRY(split_methods(&from.methods, &b->arena, o->methods));
-    TARE_TRY(check_names(from.methods, o->algorithm));
+    TARE_TRY(tare_variant_names(&from.methods, &b->arena, o->methods, o->algorithm));
     *common = (struct tare_job){ .algorithm = o->algorithm,
                                  .data = as_list(&o->data),
                                  .calibration = o->calibration,

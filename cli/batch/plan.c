@@ -38,7 +38,8 @@ static tare_status plan_row(struct tare_text_table *table, struct tare_batch_run
                          task->skip             ? "nothing: finished before"
                          : task->is_calibration ? "calibrate"
                          : task->job->method    ? task->job->method
-                                                : "convert");
+                         : task->job->converts  ? "convert"
+                                                : "quantize");
     tare_text_table_cell(table, "%.2f", (double)bytes / 1e6);
     tare_text_table_cell(table, "%.0f", (double)task->memory / 1e6);
     if (isnan(seconds))

@@ -57,17 +57,16 @@ static void calibration_of(struct tare_batch_command *out, const struct tare_tas
 
 void tare_batch_command_of(struct tare_batch_command *out, const struct tare_task *task, const char *folder) {
     const struct tare_job *job = task->job;
-    *out = (struct tare_batch_command){ .name = job->method ? "quantize" : "convert" };
+    *out = (struct tare_batch_command){ .name = job->converts ? "convert" : "quantize" };
     add(out, job->model);
     add(out, folder);
-    add_value(out, "--method", job->method);
-    add_value(out, "--algorithm", job->method ? job->algorithm : NULL);
+    add_list(out, NULL, &job->plan);
     add_value(out, "--converter_options_string", job->converter_options);
     add_value(out, "--converter_options_file", job->converter_options_file);
     add_value(out, "--calibration", task->calibration_path ? task->calibration_path : job->calibration);
     if (task->takes_samples) add_list(out, "--data", &job->data);
     if (task->takes_samples) add_value(out, "--spec", job->spec);
-    add_value(out, "--signature", job->method || task->takes_samples ? job->signature : NULL);
+    add_value(out, "--signature", !job->converts || task->takes_samples ? job->signature : NULL);
     add_list(out, NULL, &job->arguments);
 }
 

@@ -144,7 +144,8 @@ tare_status tare_job_calibration_key(char out[TARE_KEY_SIZE], const struct tare_
 
 static void add_settings(struct tare_hash *hash, const struct tare_job *job) {
     const char *texts[] = { job->name,        job->output, job->method, job->algorithm, job->converter_options,
-                            job->calibration, job->label,  job->target, job->metric,    job->converter_options_file };
+                            job->calibration, job->label,  job->target, job->metric,    job->converter_options_file,
+                            job->recipe };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         add_text(hash, texts[i]);
     add_list(hash, &job->arguments);
@@ -176,6 +177,7 @@ tare_status tare_job_key(char out[TARE_KEY_SIZE], const struct tare_job *job, co
     TARE_TRY(begin(&hash, job, version));
     add_settings(&hash, job);
     TARE_TRY(add_file(&hash, job->converter_options_file));
+    TARE_TRY(add_file(&hash, job->recipe));
     TARE_TRY(add_file(&hash, job->calibration));
     TARE_TRY(add_files(&hash, &job->evaluation));
     TARE_TRY(add_argument_files(&hash, &job->arguments));

@@ -18,6 +18,23 @@ for folder in "${models[@]}"; do
         fail "no next step: $(tail -3 "$work/out")"
 done
 
+# The names of the rows are methods of a batch: the same models.
+rows=static,static+bfloat16,weight_only:bits=4:block=32+gptq,bfloat16
+"$tare" compare "$glyphs/saved_model" --calibration-data "$glyphs/calibration.tfrecord.gz" --data "$glyphs/eval.tfrecord.gz" --limit 50 \
+    --methods "$rows" --quiet --report "$work/rows.json" >/dev/null || fail "compare $rows: $?"
+mkdir -p "$work/folder" && ln -s "$glyphs/saved_model" "$work/folder/glyphs"
+"$tare" batch "$work/folder" --data "$glyphs/calibration.tfrecord.gz" --eval "$glyphs/eval.tfrecord.gz" --limit 50 --methods "$rows" \
+    --output-dir "$work/built" --json --quiet >"$work/batch.json" 2>"$work/log" || fail "batch $rows: $(tail -3 "$work/log")"
+python3 - "$work/rows.json" "$work/batch.json" <<'PY' || fail "batch built other models than compare measured"
+import json, sys
+rows, jobs = (json.load(open(path)) for path in sys.argv[1:])
+measured = [row["sqnr_db"] for row in rows["results"][1:]]
+built = [job["sqnr_db"] for job in jobs["jobs"]]
+assert len(built) == 4 and measured == built, (measured, built)
+PY
+expect 2 "did you mean 'gptq'?" "$tare" batch "$work/folder" --methods static,static+gptk --output-dir "$work/none"
+absent "$work/none"
+
 # Where the records decide nothing, the next step compares the same with more of them.
 "$tare" compare "$glyphs/saved_model" --data "$glyphs/eval.tfrecord.gz" --calibration-data "$glyphs/calibration.tfrecord.gz" --limit 20 \
     --methods weight_only --auto --quiet >"$work/out" 2>/dev/null || fail "compare of 20 records: $?"
