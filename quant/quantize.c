@@ -1,4 +1,5 @@
 /* Quantizes a model: finds the layers, chooses the settings of each and calls its method. */
+#include "base/option.h"
 #include "base/control.h"
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -32,6 +33,20 @@ static tare_status plan_layer(struct tare_quant_work *work, struct tare_quant_la
     return layer->refused ? TARE_OK : tare_quant_float_reason(&layer->refused, work, layer, by_rule);
 }
 
+/* What a condition that no layer meets may mean: the layers' op or name that is spelled nearly so. */
+static tare_status hint_of(const char **out, struct tare_quant_work *work, const struct tare_quant_rule *rule) {
+    const char **names = TARE_NEW_ARRAY(work->arena, const char *, work->n_layers + 1), *nearest = NULL;
+    *out = NULL;
+    if (!names) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < work->n_layers; i++)
+        names[i] = rule->op ? work->layers[i].op->op : work->layers[i].op->name;
+    for (size_t i = 0; i < work->n_layers; i++)
+        if (rule->op && strcmp(rule->op, names[i]) == 0) return TARE_OK; /* another condition is not met */
+    if (rule->op || rule->name) nearest = tare_nearest_name(rule->op ? rule->op : rule->name, names);
+    if (nearest) *out = tare_arena_printf(work->arena, "%s=%s", rule->op ? "op" : "name", nearest);
+    return nearest && !*out ? TARE_NO_MEMORY : TARE_OK;
+}
+
 /* Rules that match no layer go to the report. */
 static tare_status plan_all(struct tare_quant_work *work) {
     const struct tare_quant_recipe *recipe = work->plan->recipe;
@@ -39,11 +54,16 @@ static tare_status plan_all(struct tare_quant_work *work) {
     const size_t n_rules = tare_quant_recipe_count(recipe);
     bool *used = TARE_NEW_ARRAY(work->arena, bool, n_rules + 1);
     report->unused_rules = TARE_NEW_ARRAY(work->arena, const char *, n_rules + 1);
-    if (!used || !report->unused_rules) return TARE_NO_MEMORY;
+    report->unused_hints = TARE_NEW_ARRAY(work->arena, const char *, n_rules + 1);
+    if (!used || !report->unused_rules || !report->unused_hints) return TARE_NO_MEMORY;
     for (size_t i = 0; i < work->n_layers; i++)
         TARE_TRY(plan_layer(work, &work->layers[i], used));
-    for (size_t i = 0; i < n_rules; i++)
-        if (!used[i]) report->unused_rules[report->n_unused_rules++] = tare_quant_recipe_rule(recipe, i)->where;
+    for (size_t i = 0; i < n_rules; i++) {
+        const struct tare_quant_rule *rule = tare_quant_recipe_rule(recipe, i);
+        if (used[i]) continue;
+        TARE_TRY(hint_of(&report->unused_hints[report->n_unused_rules], work, rule));
+        report->unused_rules[report->n_unused_rules++] = rule->where;
+    }
     return TARE_OK;
 }
 

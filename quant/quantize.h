@@ -56,6 +56,7 @@ struct tare_quant_report {
     size_t quantized;
     size_t integer_products;   /* of the model itself */
     const char **unused_rules; /* "recipe.txt:3": rules that matched no layer */
+    const char **unused_hints; /* of each, the op or layer that it may mean: "op=Conv2D"; NULL: none is near */
     size_t n_unused_rules;
     const char **warnings; /* with plan.warns: layers with avoidable loss and the option that helps; a slower model */
     size_t n_warnings;

@@ -335,8 +335,11 @@ void tare_workflow_lost_log(const struct tare_log *log, const struct tare_lost_p
 }
 
 void tare_workflow_quantize_log(const struct tare_log *log, const struct tare_quantized *quantized) {
-    for (size_t i = 0; i < quantized->report.n_unused_rules; i++)
-        tare_warn(log, "%s: rule matches no layer", quantized->report.unused_rules[i]);
+    for (size_t i = 0; i < quantized->report.n_unused_rules; i++) {
+        const char *hint = quantized->report.unused_hints[i];
+        tare_warn(log, "%s: rule matches no layer%s%s%s", quantized->report.unused_rules[i],
+                  hint ? " (did you mean " : "", hint ? hint : "", hint ? "?)" : "");
+    }
     for (size_t i = 0; i < quantized->report.n_warnings; i++)
         tare_warn(log, "%s", quantized->report.warnings[i]);
     for (size_t i = 0; i < quantized->report.n_notes; i++)

@@ -83,6 +83,11 @@ echo 'name=no_such_layer -> float' >none.recipe
 "$tare" quantize "$model" int4 --calibration some.calib --bits 4 --recipe none.recipe --report quantize.json 2>quantize.log || fail "quantize: $(cat quantize.log)"
 same quantize quantize.log quantize.json
 has quantize.log "$few" "none.recipe:1: rule matches no layer"
+"$tare" quantize "$model" near --calibration some.calib --rule 'op=Conv2d -> float' --rule 'name=stem_con -> float' 2>quantize.log ||
+    fail "quantize: $(cat quantize.log)"
+for near in op=Conv2D name=stem_conv; do
+    grep -qF "rule matches no layer (did you mean $near?)" quantize.log || fail "not near: $(cat quantize.log)"
+done
 
 "$tare" convert "$model" tpu --data $some --report convert.json 2>convert.log >/dev/null || fail "convert: $(cat convert.log)"
 same convert convert.log convert.json
