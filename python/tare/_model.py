@@ -35,6 +35,7 @@ __all__ = ["Function", "Model", "Signature", "load"]
 Path = Union[str, "os.PathLike[str]"]
 
 _OVERWRITE = 1
+_CALIBRATION_FILE = b"TARECAL\n"  # how one begins
 _CONVERT_ARGUMENTS = ("options", "functions", "calibration", "allow_incompatible", "allow_dependent_rows", "bfloat16_outputs", "keep_tags", "progress")
 _MOST_THREADS = 1024
 _MOST_RUNNERS = 8  # of a function, by dtypes and shapes of the arguments
@@ -84,6 +85,15 @@ def calibration_handle(calibration: Any) -> Any:
             " (make one with tare.calibrate, or read a file with tare.Calibration.load)"
         )
     return calibration._handle
+
+
+def _loaded(calibration: Any) -> Any:
+    """The Calibration in a file, instead of its path; anything else as it is."""
+    if isinstance(calibration, (str, os.PathLike)) and os.path.isfile(calibration):
+        with open(calibration, "rb") as file:
+            if file.read(len(_CALIBRATION_FILE)) == _CALIBRATION_FILE:
+                return Calibration.load(calibration)
+    return calibration
 
 
 def _with_nearest(text: str) -> str:
@@ -276,7 +286,11 @@ class Model(Owner):
     path: Optional[str]
     report: Optional[Report]
 
-    def __init__(self, handle: Any, context: Context, path: Optional[str], report: Optional[Report] = None) -> None:
+    def __init__(
+        self, handle: Any, context: Optional[Context] = None, path: Optional[str] = None, report: Optional[Report] = None
+    ) -> None:
+        if context is None:
+            raise TypeError(f"a Model is made by tare.load (got Model({handle!r}))")
         self._held = handle
         self._context = context
         self._runners: Dict[str, List[Any]] = {}
@@ -360,7 +374,10 @@ class Model(Owner):
         return _native.model_weight_size(self._handle)
 
     def layers(
-        self, method: "MethodName" = "weight_only", calibration: Optional[Calibration] = None, **options: "Unpack[QuantizeOptions]"
+        self,
+        method: "MethodName" = "weight_only",
+        calibration: Union[Calibration, Data, None] = None,
+        **options: "Unpack[QuantizeOptions]",
     ) -> Table:
         """List the quantizable layers, as a method would quantize them.
 
@@ -368,7 +385,7 @@ class Model(Owner):
         ----------
         method : {"weight_only", "static", "dynamic"}
             Method of quantization.
-        calibration : Calibration, optional
+        calibration : Calibration, or data for one, optional
             Needed by ``"static"``.
         **options
             As for `quantize`.
@@ -511,18 +528,31 @@ class Model(Owner):
     # ---- quantizing and converting
 
     def _quantized(
-        self, method: str, calibration: Optional[Calibration], options: Mapping[str, Any], keep: bool
+        self, method: str, calibration: Union[Calibration, Data, None], options: Mapping[str, Any], keep: bool
     ) -> Tuple[Any, Dict[str, Any]]:
+        options = dict(options)
+        calibration = _loaded(calibration)
+        if calibration is not None and not isinstance(calibration, Calibration):
+            if options.get("data") is not None:
+                raise UsageError("calibration: is data, and so is the option data (expected one of them)", Status.USAGE)
+            options["data"], calibration = calibration, None
         handle = calibration_handle(calibration)
         argument("method", method)
-        with self._context.lock:
+        with ExitStack() as held:
+            if options.get("data") is not None:
+                if options.get("spec") is not None and not is_path(options["data"]):
+                    raise UsageError("spec: applies to files (calibration is in memory)", Status.USAGE)
+                chosen = self._signature(options.get("signature"))
+                files = as_paths(options["data"], "calibration", chosen.inputs, "label", **self._reads(chosen))
+                options["data"] = [os.fsdecode(path) for path in held.enter_context(files)]
+            held.enter_context(self._context.lock)
             made, report = _native.model_quantize(self._handle, method, handle, option_text(options), keep)
         return made, json.loads(report)
 
     def quantize(
         self,
         method: "MethodName" = "static",
-        calibration: Optional[Calibration] = None,
+        calibration: Union[Calibration, Data, None] = None,
         *,
         algorithm: "Optional[Algorithm]" = None,
         granularity: "Optional[Granularity]" = None,
@@ -537,8 +567,8 @@ class Model(Owner):
         ----------
         method : {"static", "dynamic", "weight_only", "float"}
             ``"float"`` quantizes only what a recipe selects.
-        calibration : Calibration, optional
-            Of this model; needed by ``"static"``.
+        calibration : Calibration, the path of one, or data for one, optional
+            Of this model; needed by ``"static"``. Data as for `tare.calibrate`: it gives what the passes need, too.
         algorithm : str, optional
             Calibration algorithm: ``"min_max"``, ``"mse"``, ``"percentile:p=99.9"``, ``"entropy"`` …
         granularity : str, optional
@@ -637,7 +667,7 @@ class Model(Owner):
             flags |= _ALLOW_DEPENDENT_ROWS
         if keep_tags:
             flags |= _KEEP_TAGS
-        handle = calibration_handle(calibration)
+        handle = calibration_handle(_loaded(calibration))
         with self._context.lock, reporting(self._context.handle, progress):
             try:
                 made, report = _native.model_convert(self._handle, text, handle, flags)

@@ -23,6 +23,10 @@ class Loading(Case):
         self.assertIn("tpu_func", self.model.aliases)
         self.assertIn("serving_default", repr(self.model))
 
+    def test_models_are_loaded(self):
+        with self.assertRaisesRegex(TypeError, r"made by tare\.load \(got Model\('my_model'\)\)"):
+            tare.Model("my_model")
+
     def test_tags_choose_the_metagraph(self):
         self.assertEqual(list(tare.load(GLYPHS / "saved_model", tags=["serve"]).signatures), ["serving_default"])
         with self.fails(tare.NotFoundError, "serve"):
@@ -213,10 +217,35 @@ class Quantizing(Case):
         found = small.run(samples()[:20])["probabilities"].argmax(-1)
         self.assertGreater((found == self.model.run(samples()[:20])["probabilities"].argmax(-1)).mean(), 0.8)
 
-    def test_a_path_is_no_calibration(self):
-        for call in (lambda: self.model.quantize("static", "my.calib"), lambda: self.model.convert(calibration="my.calib")):
-            with self.fails(tare.InvalidArgumentError, "expected a Calibration, got str"):
-                call()
+    def test_a_calibration_is_one_its_file_or_data_for_one(self):
+        made = tare.calibrate(self.model, samples())
+        made.save(self.tmp / "my.calib")
+        wanted = self.model.quantize("static", made).run(samples()[:20])["probabilities"]
+        for given in (self.tmp / "my.calib", samples(), {"image": samples()}, (example for example in samples())):
+            found = self.model.quantize("static", given).run(samples()[:20])["probabilities"]
+            np.testing.assert_array_equal(found, wanted, type(given).__name__)
+        found = self.model.quantize("static", data=samples()).run(samples()[:20])["probabilities"]
+        np.testing.assert_array_equal(found, wanted)
+        self.assertEqual(self.model.layers("static", samples()).column("quantized")[0], "static")
+        self.assertIn("tpu_cost", self.model.convert(calibration=self.tmp / "my.calib").report)
+
+    def test_data_gives_what_passes_need(self):
+        small = self.model.quantize("weight_only", samples(), bits=4, passes="gptq")
+        self.assertLess(small.weight_bytes, 0.4 * self.model.weight_bytes)
+
+    def test_what_is_no_calibration_is_named(self):
+        with self.fails(tare.NotFoundError, "cannot open 'my.calib'"):
+            self.model.quantize("static", "my.calib")
+        with self.fails(tare.InvalidArgumentError, "calibration: int is not supported"):
+            self.model.quantize("static", 3)
+        with self.fails(tare.ShapeError, "calibration: record 0: input image"):
+            self.model.quantize("static", samples()[:, :5])
+        with self.fails(tare.UsageError, "and so is the option data"):
+            self.model.quantize("static", samples(), data=samples())
+        with self.fails(tare.UsageError, "applies to files"):
+            self.model.quantize("static", samples(), spec="a.spec")
+        with self.fails(tare.InvalidArgumentError, "expected a Calibration, got str"):
+            self.model.convert(calibration="my.calib")
 
     def test_options_are_checked(self):
         with self.fails(tare.UsageError, "did you mean 'granularity'"):
