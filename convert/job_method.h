@@ -5,8 +5,8 @@
 
 #include "convert/jobs.h"
 
-/* "weight_only:bits=4:block=32+gptq": --method=weight_only --bits=4 --granularity=per_block:32 --passes=gptq. *bfloat16:
- * the rest computes in bfloat16, which `tare convert` does. Arena memory. */
+/* "weight_only:bits=4:block=32+gptq": --method=weight_only --bits=4 --granularity=per_block:32 --passes=gptq.
+ * *bfloat16: the rest computes in bfloat16, which `tare convert` does. Arena memory. */
 tare_status tare_job_method_words(struct tare_text_list *out, bool *bfloat16, struct tare_arena *arena,
                                   const char *method) TARE_WARN_UNUSED;
 

@@ -98,7 +98,7 @@ static const char *archive(const struct sample *s) {
     if (has_member(s, "model.weights.h5"))
         return "this is a Keras model file (export it with keras.models.load_model(FILE).export(\"DIR\"), then give "
                "DIR)";
-    if (has_member(s, "data.pkl"))
+    if (has_member(s, "data.pkl") || has_member(s, "archive_format")) /* torch.save, torch.export */
         return "this is a PyTorch model (export it to a SavedModel, for example with ai-edge-torch or through JAX or "
                "ONNX; docs/exporting.md)";
     if (has_member(s, "saved_model.pb"))
@@ -123,6 +123,19 @@ static const char *kind_of_program(const struct sample *s) {
     return NULL;
 }
 
+/* safetensors: the size of a JSON object in 8 bytes, then that object. */
+static bool is_safetensors(const struct sample *s) {
+    return begins(s, 4, "\0\0\0\0{\"", 6);
+}
+
+static const char *kind_of_text(const struct sample *s) {
+    if (begins(s, 0, "{", 1) && has_member(s, "\"modelTopology\""))
+        return "this is a TensorFlow.js model (give the SavedModel that it was made from)";
+    if (has_member(s, "<net name=") && has_member(s, "<layers>"))
+        return "this is an OpenVINO model (give the SavedModel that it was made from)";
+    return NULL;
+}
+
 static const char *kind_of_file(const struct sample *s) {
     if (begins(s, 0, "\x89HDF\r\n\x1a\n", 8))
         return "this is a Keras HDF5 file (export it with keras.models.load_model(FILE).export(\"DIR\"), then give "
@@ -141,6 +154,10 @@ static const char *kind_of_file(const struct sample *s) {
         return "this is a calibration file (give the model, and this file after --calibration)";
     if (is_onnx(s))
         return "this is an ONNX model (convert it to a SavedModel, for example with onnx2tf; docs/exporting.md)";
+    if (is_safetensors(s) || begins(s, 0, "GGUF", 4))
+        return "this is a file of weights without a model (load it in its framework and export that; "
+               "docs/exporting.md)";
+    if (kind_of_text(s)) return kind_of_text(s);
     if (is_saved_model(s)) return "this is the file of a SavedModel (name it saved_model.pb and give its folder)";
     if (is_graph_def(s))
         return "this is a frozen GraphDef (wrap it with tf.compat.v1.wrap_function and save it with "

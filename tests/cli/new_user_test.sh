@@ -16,6 +16,11 @@ printf '\x0a\x12\x0a\x01x\x12\x0bPlaceholder' >frozen.pb
 printf 'PK\x03\x04..........archive/data.pkl' >model.pt
 printf 'PK\x03\x04..........model.weights.h5' >model.keras
 printf '\x80\x02}q\0' >old.pt
+printf 'PK\x03\x04..........model/archive_format' >model.pt2
+printf '\x10\0\0\0\0\0\0\0{"w":{"dtype":"F32"}}' >model.safetensors
+printf 'GGUF\x03\0\0\0' >model.gguf
+printf '{"format": "graph-model", "modelTopology": {}}' >model.json
+printf '<?xml version="1.0"?>\n<net name="x" version="11">\n\t<layers>\n' >model.xml
 printf 'PK\x03\x04..........other' >model.zip
 printf 'nothing known' >model.txt
 printf 'module @jit_f {\n  func.func public @main() {\n' >text.mlir
@@ -34,6 +39,11 @@ model.keras|this is a Keras model file (export it with
 model.tflite|this is a TensorFlow Lite model, which cannot be converted back
 model.onnx|this is an ONNX model (convert it to a SavedModel
 model.pt|this is a PyTorch model (export it
+model.pt2|this is a PyTorch model (export it
+model.safetensors|this is a file of weights without a model (load it in its framework
+model.gguf|this is a file of weights without a model
+model.json|this is a TensorFlow.js model (give the SavedModel that it was made from
+model.xml|this is an OpenVINO model (give the SavedModel
 old.pt|this is a Python pickle, probably a PyTorch model
 text.mlir|this is StableHLO text (write it as a portable artifact: python3 -c
 text.hlo|this is HLO text, which XLA makes while it compiles (export the function
