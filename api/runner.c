@@ -75,7 +75,9 @@ static tare_status open_runner(tare_runner *runner, const tare_model *model, con
 /* A call of the function is added to the model, so it is a copy. */
 static tare_status open_function(tare_runner *runner, const tare_model *model, const char *name,
                                  const struct tare_sample *arguments) {
-    const struct tare_call_arguments given = { arguments->keys, arguments->values, arguments->count, NULL };
+    const struct tare_call_arguments given = { .keys = arguments->keys,
+                                               .values = arguments->values,
+                                               .count = arguments->count };
     struct tare_public_side inputs = { 0 }, outputs = { 0 };
     struct tare_graph *function;
     TARE_TRY(load_copy(runner, model));

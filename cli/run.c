@@ -166,7 +166,7 @@ static tare_status run_arrays(struct run_state *state, const struct tare_run_arr
 /* Selects the concrete function that matches the arrays or the first record. */
 static tare_status pick_function(struct run_state *state, struct tare_run_arrays *arrays) {
     const struct run_options *options = state->options;
-    const struct tare_call_arguments given = { arrays->keys, arrays->values, arrays->count, NULL };
+    const struct tare_call_arguments given = { .keys = arrays->keys, .values = arrays->values, .count = arrays->count };
     struct tare_graph *function;
     tare_status status = options->data.count ? tare_function_pick_for(&function, state->model, options->function,
                                                                       options->data.items, options->data.count,

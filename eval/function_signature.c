@@ -6,6 +6,7 @@
 #include "convert/call_signature.h"
 #include "convert/python_functions.h"
 #include "datasets/source.h"
+#include "eval/model_inputs.h"
 #include "graph/calls.h"
 
 #include <string.h>
@@ -110,6 +111,19 @@ static const struct tare_tensor *find_given(const struct tare_call_arguments *gi
     return NULL;
 }
 
+/* The value of argument i of a candidate; NULL: it is missing. */
+static const struct tare_tensor *value_of(const struct candidate *candidate, size_t i,
+                                          const struct tare_call_arguments *given) {
+    const char *argument = candidate->function->args[i]->name;
+    const struct tare_tensor *value = find_given(given, argument);
+    if (value || !given->is_record || candidate->n_open != 1 || tare_feedback_feeds(given->feedback, argument))
+        return value;
+    const struct tare_sample record = { .keys = (const char **)(uintptr_t)given->keys,
+                                        .values = (struct tare_tensor *)(uintptr_t)given->values,
+                                        .count = given->count };
+    return tare_record_only_value(&record);
+}
+
 static const char *spec_name(int dtype) {
     const struct tare_dtype_info *info = tare_dtype_get(dtype);
     return info ? info->spec_name : "?";
@@ -154,7 +168,7 @@ static tare_status check_argument(const struct candidate *candidate, size_t i, c
 static tare_status check_arguments(const struct candidate *candidate, const struct tare_call_arguments *given) {
     for (size_t i = 0; i < candidate->n_open; i++) {
         const char *argument = candidate->function->args[i]->name;
-        const struct tare_tensor *value = find_given(given, argument);
+        const struct tare_tensor *value = value_of(candidate, i, given);
         if (value) TARE_TRY(check_argument(candidate, i, value));
         if (!value && !tare_feedback_feeds(given->feedback, argument)) return refuse_missing(candidate, i, given);
     }
@@ -351,7 +365,7 @@ tare_status tare_function_pick_for(struct tare_graph **out, const struct tare_gr
     bool end = false;
     TARE_TRY(tare_source_new(&source, data, n_data, &first));
     tare_status status = tare_source_next(&sample, &where, &end, source, NULL, NULL);
-    const struct tare_call_arguments given = { sample.keys, sample.values, sample.count, feedback };
+    const struct tare_call_arguments given = { sample.keys, sample.values, sample.count, feedback, true };
     if (status == TARE_OK) status = tare_function_pick(out, model, name, &given);
     tare_sample_reset(&sample);
     tare_source_free(source);

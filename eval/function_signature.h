@@ -13,6 +13,7 @@ struct tare_call_arguments {
     const struct tare_tensor *values;
     size_t count;
     const struct tare_feedback *feedback; /* its inputs need no value; NULL: none */
+    bool is_record; /* the argument of a function with one is the only value besides the label, whatever its key */
 };
 
 /* Finds the concrete function to call. `name` is the name of a function of the model, an alias, a path in the object

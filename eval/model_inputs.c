@@ -132,8 +132,7 @@ static tare_status wrong_keys(const struct tare_signature *signature, const stru
     return status;
 }
 
-/* The value of a record that has a single one besides the label, whatever its key. */
-static const struct tare_tensor *only_value(const struct tare_sample *sample) {
+const struct tare_tensor *tare_record_only_value(const struct tare_sample *sample) {
     const struct tare_tensor *found = NULL;
     for (size_t i = 0; i < sample->count; i++) {
         if (strcmp(sample->keys[i], "label") == 0) continue;
@@ -148,7 +147,7 @@ tare_status tare_bind_record(struct tare_tensor *values, const struct tare_signa
     const struct tare_tensor *value;
     if (signature->n_inputs != 1) return tare_bind_sample(values, signature, sample, feedback);
     value = tare_sample_find(sample, signature->inputs[0].key);
-    if (!value && !tare_feedback_feeds(feedback, signature->inputs[0].key)) value = only_value(sample);
+    if (!value && !tare_feedback_feeds(feedback, signature->inputs[0].key)) value = tare_record_only_value(sample);
     if (!value) return tare_bind_sample(values, signature, sample, feedback);
     return bind_value(&values[0], &signature->inputs[0], value, sample->keys[value - sample->values]);
 }
@@ -205,7 +204,7 @@ int64_t tare_rows_of_sample(int64_t *given, const struct tare_signature *signatu
     for (size_t i = 0; i < signature->n_inputs; i++) {
         const struct tare_binding *feed = &signature->inputs[i];
         const struct tare_tensor *value = tare_sample_find(sample, feed->key);
-        if (!value && signature->n_inputs == 1) value = only_value(sample);
+        if (!value && signature->n_inputs == 1) value = tare_record_only_value(sample);
         if (!value) continue;
         if (!has_other_rows(feed, value) ||
             (rows > 1 && (feed->shape.dims[0] != rows || value->shape.dims[0] != *given)))

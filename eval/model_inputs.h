@@ -17,6 +17,8 @@ tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signa
 /* The same where a key that the signature does not have is an error: that of an input with a default, misspelled. */
 tare_status tare_bind_inputs(struct tare_tensor *values, const struct tare_signature *signature,
                              const struct tare_sample *sample, const struct tare_feedback *feedback);
+/* The value of a record that has a single one besides "label", whatever its key; NULL: it has none, or several. */
+const struct tare_tensor *tare_record_only_value(const struct tare_sample *sample);
 /* As tare_bind_sample for a record of a data file: if the signature has one input, it takes the value of a record with
  * a single key besides "label", whatever that key is: a bare .npy file has no other name than its own. */
 tare_status tare_bind_record(struct tare_tensor *values, const struct tare_signature *signature,

@@ -20,6 +20,19 @@ done <"${model}.values"
 [ "$(cut -d' ' -f3- out)" = "101 102" ] || fail "required with training=True: $(cat out)"
 expect 1 "training=True" "$tare" run "$model" --function required --input x=x.npy
 
+# A function with one argument takes the only value of a record, whatever its key, as a signature does; --input names it.
+layer=$glyphs/saved_model
+python3 - <<'PY' || fail "rows.npy"
+import struct
+rows = b"".join(struct.pack("<f", (i * 7 % 256) / 255) for i in range(4 * 784))
+head = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 28, 28, 1), }"
+head += " " * (63 - (10 + len(head)) % 64) + "\n"
+open("rows.npy", "wb").write(b"\x93NUMPY\x01\0" + struct.pack("<H", len(head)) + head.encode() + rows)
+PY
+"$tare" calibrate "$layer" --function tpu_func --data rows.npy -o rows.calib --quiet 2>err || fail "rows.npy: $(cat err)"
+"$tare" run "$layer" --function tpu_func --data rows.npy --output-dir rows --quiet 2>err || fail "rows.npy: $(cat err)"
+expect 1 "'image', is missing" "$tare" run "$layer" --function tpu_func --input pixels=rows.npy
+
 # inspect lists the trace that would be called, here the one without y.
 "$tare" inspect "$model" --graph maybe >maybe 2>err || fail "inspect: $(cat err)"
 grep -qF -- '-> x' maybe && ! grep -qF -- '-> y' maybe || fail "inspect --graph maybe: $(cat maybe)"

@@ -30,7 +30,7 @@ static tare_status pick(struct tare_graph **out, const struct tare_graph_model *
     struct tare_tensor x;
     mini_ok(tare_tensor_new(&x, dtype, &shape));
     if (dtype != TARE_DT_STRING) memset(x.data, 0, (size_t)x.elements * tare_dtype_size(dtype));
-    const struct tare_call_arguments arguments = { keys, &x, 1, NULL };
+    const struct tare_call_arguments arguments = { .keys = keys, .values = &x, .count = 1 };
     *out = NULL;
     tare_status status = tare_function_pick(out, model, name, &arguments);
     tare_tensor_reset(&x);
