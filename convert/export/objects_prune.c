@@ -135,8 +135,6 @@ static tare_status describe_variable(Tensorflow__SavedObject *object, struct tar
         if (!changed) return TARE_NO_MEMORY;
         *changed = *object->variable;
         changed->dtype = (Tensorflow__DataType)variable->dtype;
-        changed->trainable =
-            changed->trainable && tare_dtype_is_floating(variable->dtype); /* integers have no gradient */
         changed->shape = tare_shape_to_message(arena, &variable->shape);
         if (!changed->shape) return TARE_NO_MEMORY;
         object->variable = changed;

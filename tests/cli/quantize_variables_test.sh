@@ -30,20 +30,6 @@ for options in "--bits 8" "--bits 4 --granularity per_block:32" "--bits 8 --gran
     done
 done
 
-# Integers have no gradient: they are not among the variables that training updates, and the others stay there.
-trainable() {
-    protoc --decode=tensorflow.SavedModel -I "$source_dir" proto/tensorflow/saved_model.proto <"$1/saved_model.pb" |
-        awk '/^      variable \{$/ { inside = 1; dtype = "" } /^      \}$/ { inside = 0 }
-            inside && $1 == "dtype:" { dtype = $2 } inside && $1 == "trainable:" { print dtype }' | sort | uniq -c
-}
-if command -v protoc >/dev/null; then
-    "$tare" quantize "$glyphs/saved_model" "$work/kept" --method weight_only --min-elements 64 --overwrite --keep-variables --quiet ||
-        fail "weight_only"
-    before=$(trainable "$glyphs/saved_model") after=$(trainable "$work/kept")
-    [[ "$before" =~ ^\ *[0-9]+\ DT_FLOAT$ && "$after" =~ ^\ *[0-9]+\ DT_FLOAT$ && "$before" != "$after" ]] ||
-        fail "trainable variables: $before, then $after"
-fi
-
 # One calibration serves both choices, and no other model's does: tensors have the same values, though batch normalisation is a part
 # of the weights in one and an op of its own in the other.
 "$tare" calibrate "$glyphs/saved_model" --data "$glyphs/calibration.tfrecord.gz" --limit 50 -o "$work/plain.calib" --quiet 2>/dev/null ||
