@@ -3,6 +3,7 @@
 #include "workflow/batching/rows_check.h"
 #include "base/strbuf.h"
 #include "graph/calls.h"
+#include "convert/lost_methods.h"
 #include "convert/pass.h"
 #include "eval/model_inputs.h"
 #include "eval/report/composites.h"
@@ -262,7 +263,7 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
     TARE_TRY(check_bfloat16(out, &checked, arena, model, options));
     status = place(out, arena, model, converter, converter->automatic ? NULL : &before, options);
     if (status == TARE_OK) step(options);
-    if (status == TARE_OK && !out->was_quantized) status = tare_lost_parts_find(&out->lost, arena, model);
+    if (status == TARE_OK && !out->was_quantized) status = tare_lost_methods(&out->lost_methods, arena, model);
     return status;
 }
 
@@ -382,7 +383,7 @@ void tare_workflow_convert_log(const struct tare_log *log, const struct tare_con
     for (size_t i = 0; status == TARE_OK && i < converted->conversion.batching.n_warnings; i++)
         tare_warn(log, "%s", converted->conversion.batching.warnings[i]);
     if (status == TARE_OK) print_notes(log, &converted->conversion);
-    if (status == TARE_OK) tare_workflow_lost_log(log, &converted->lost);
+    if (status == TARE_OK) tare_workflow_lost_log(log, converted->lost_methods);
     if (status == TARE_OK && converted->unfolded)
         tare_note(log,
                   "%zu batch normalization%s not folded because variables stay (--keep-variables, convert_checkpoint, "

@@ -30,9 +30,9 @@ struct tare_converted {
     size_t unfolded;                                    /* batch normalizations that stay because variables do */
     struct tare_pass_count folded[TARE_PIPELINE_STEPS]; /* if it was prepared without being quantized */
     struct tare_bfloat16_checked checked;               /* how bfloat16 was checked */
-    const char *module_error;    /* why a StableHLO module stays as it is (the model's text); NULL: none does */
-    const char *module_note;     /* why one has the branches of another platform (likewise) */
-    struct tare_lost_parts lost; /* nothing where quantized.lost has it */
+    const char *module_error; /* why a StableHLO module stays as it is (the model's text); NULL: none does */
+    const char *module_note;  /* why one has the branches of another platform (likewise) */
+    const char *lost_methods; /* convert/lost_methods.h; NULL: none, or quantized.lost_methods has them */
 };
 
 /* Without named functions everything would stay on the CPU: requests that functions are found automatically, unless the

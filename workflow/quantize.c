@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
+#include "convert/lost_methods.h"
 #include "eval/model_inputs.h"
 #include "quant/fake_quant.h"
 #include "quant/recipe.h"
@@ -306,7 +307,7 @@ tare_status tare_workflow_quantize(struct tare_quantized *out, struct tare_arena
     TARE_CHECK(build(out, arena, model, task, calibration));
     TARE_CHECK(tare_workflow_check_quality(out, arena, model, task));
     TARE_CHECK(tare_model_weight_bytes(&out->bytes, model));
-    TARE_CHECK(tare_lost_parts_find(&out->lost, arena, model));
+    TARE_CHECK(tare_lost_methods(&out->lost_methods, arena, model));
     status = write_recipe(out, request);
 done:
     tare_variant_source_close(&source);
@@ -321,17 +322,12 @@ void tare_workflow_quantized_free(struct tare_quantized *quantized) {
 
 /* ---- text ---- */
 
-void tare_workflow_lost_log(const struct tare_log *log, const struct tare_lost_parts *lost) {
-    if (lost->methods)
+void tare_workflow_lost_log(const struct tare_log *log, const char *methods) {
+    if (methods)
         tare_note(log,
                   "methods of the loaded object that no signature and no alias calls are removed: %s "
                   "(SaveOptions(function_aliases=...) keeps them)",
-                  lost->methods);
-    if (lost->gradients)
-        tare_note(log,
-                  "%zu custom gradient%s not kept: gradients through the loaded model are those of its ops (train the "
-                  "original model)",
-                  lost->gradients, lost->gradients == 1 ? " is" : "s are");
+                  methods);
 }
 
 void tare_workflow_quantize_log(const struct tare_log *log, const struct tare_quantized *quantized) {
@@ -344,7 +340,7 @@ void tare_workflow_quantize_log(const struct tare_log *log, const struct tare_qu
         tare_warn(log, "%s", quantized->report.warnings[i]);
     for (size_t i = 0; i < quantized->report.n_notes; i++)
         tare_note(log, "%s", quantized->report.notes[i]);
-    tare_workflow_lost_log(log, &quantized->lost);
+    tare_workflow_lost_log(log, quantized->lost_methods);
 }
 
 void tare_workflow_quantize_tables(struct tare_strbuf *out, const struct tare_quantized *quantized) {

@@ -5,7 +5,6 @@
 #define TARE_WORKFLOW_QUANTIZE_H
 
 #include "base/log.h"
-#include "convert/lost_parts.h"
 #include "convert/pipeline.h"
 #include "convert/prepared_model.h"
 #include "eval/explain.h"
@@ -59,7 +58,7 @@ struct tare_quantized {
     struct tare_autotune automatic;        /* with request->automatic; owned */
     struct tare_mixed_precision targeting; /* with a target; owned */
     struct tare_fastest fastest;           /* for a chip; otherwise its `chip` is NULL */
-    struct tare_lost_parts lost;
+    const char *lost_methods;              /* convert/lost_methods.h; NULL: none */
 };
 
 /* Quantizes a loaded model. Without allow_unquantized, TARE_UNSUPPORTED if something was to be quantized and nothing
@@ -67,8 +66,8 @@ struct tare_quantized {
 tare_status tare_workflow_quantize(struct tare_quantized *out, struct tare_arena *arena, struct tare_graph_model *model,
                                    const struct tare_quantize_task *task) TARE_WARN_UNUSED;
 void tare_workflow_quantized_free(struct tare_quantized *quantized);
-/* Notes what Python can no longer do with the loaded model. */
-void tare_workflow_lost_log(const struct tare_log *log, const struct tare_lost_parts *lost);
+/* Logs that Python can no longer call these methods; NULL: none. */
+void tare_workflow_lost_log(const struct tare_log *log, const char *methods);
 /* Logs the rules that match no layer, the warnings of the report and the methods that are lost. */
 void tare_workflow_quantize_log(const struct tare_log *log, const struct tare_quantized *quantized);
 /* Appends the tables of what was found by measuring. */

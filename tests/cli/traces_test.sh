@@ -43,10 +43,4 @@ grep -qF 'that no signature and no alias calls are removed: late, maybe, require
     fail "lost methods: $(cat err)"
 "$tare" copy "$model" copied >out 2>err || fail "copy: $(cat err)"
 grep -qF 'removed' err && fail "copy: $(cat err)"
-
-# Variables that stay may be trained, but custom gradients do not stay.
-"$tare" quantize "$source_dir/tests/golden/saved_models/custom_gradient" trained --method float --keep-variables --allow-unquantized >out 2>err || fail "quantize: $(cat err)"
-grep -qF '1 custom gradient is not kept: gradients through the loaded model are those of its ops' err || fail "gradients: $(cat err)"
-"$tare" quantize "$source_dir/tests/golden/saved_models/custom_gradient" frozen --method float --allow-unquantized >out 2>err || fail "quantize: $(cat err)"
-grep -qF 'gradient' err && fail "gradients: $(cat err)"
 finish

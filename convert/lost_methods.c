@@ -1,5 +1,5 @@
-/* Compares a model's file with what passes have left: the methods of the root object, and custom gradients. */
-#include "convert/lost_parts.h"
+/* Compares the methods of a file's root object with the functions that passes have left. */
+#include "convert/lost_methods.h"
 #include "convert/source.h"
 #include "base/strbuf.h"
 
@@ -26,7 +26,7 @@ static bool is_lost(const struct tare_graph_model *model, const Tensorflow__Save
     return function && function->n_concrete_functions;
 }
 
-static tare_status find_methods(const char **out, struct tare_arena *arena, const struct tare_graph_model *model) {
+tare_status tare_lost_methods(const char **out, struct tare_arena *arena, const struct tare_graph_model *model) {
     enum { MOST_NAMED = 5 };
     const struct tare_saved_model *source = tare_source_of(model);
     const Tensorflow__SavedObjectGraph *objects = source ? source->meta->object_graph_def : NULL;
@@ -44,16 +44,4 @@ static tare_status find_methods(const char **out, struct tare_arena *arena, cons
     if (lost && !text.failed) *out = tare_arena_strdup(arena, tare_strbuf_text(&text));
     tare_strbuf_free(&text);
     return lost && !*out ? TARE_NO_MEMORY : TARE_OK;
-}
-
-static size_t count_gradients(const struct tare_graph_model *model) {
-    const struct tare_saved_model *source = model->keep_variables_from ? tare_source_of(model) : NULL;
-    const Tensorflow__GraphDef *graph = source ? source->meta->graph_def : NULL;
-    return graph && graph->library ? graph->library->n_registered_gradients : 0;
-}
-
-tare_status tare_lost_parts_find(struct tare_lost_parts *out, struct tare_arena *arena,
-                                 const struct tare_graph_model *model) {
-    out->gradients = count_gradients(model);
-    return find_methods(&out->methods, arena, model);
 }
