@@ -20,4 +20,8 @@ tare_status tare_objects_prune(struct tare_objects *out, struct tare_arena *aren
  * the signatures. Sets the variables' object ids and the functions' bound objects. */
 tare_status tare_objects_build(struct tare_objects *out, struct tare_arena *arena, struct tare_graph_model *model);
 
+/* Whether variables of the dtype have a gradient. Loaders list trainable variables for optimizers, which quantized
+ * weights are not for. */
+bool tare_is_trainable_dtype(int dtype);
+
 #endif

@@ -135,7 +135,7 @@ static tare_status add_variable(struct builder *b, struct tare_variable *variabl
     if (!saved) return TARE_NO_MEMORY;
     saved->dtype = (Tensorflow__DataType)variable->dtype;
     saved->name = text(variable->shared_name);
-    saved->trainable = true;
+    saved->trainable = tare_is_trainable_dtype(variable->dtype);
     saved->shape = tare_shape_to_message(b->arena, &variable->shape);
     if (!saved->shape) return TARE_NO_MEMORY;
     b->saved->nodes[id]->kind_case = TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE;

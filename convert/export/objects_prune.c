@@ -2,6 +2,7 @@
 #include "convert/export/objects.h"
 #include "convert/import/object_twins.h"
 
+#include "base/tensor/float8.h"
 #include "graph/object_index.h"
 #include "proto/tensor_message.h"
 
@@ -125,6 +126,10 @@ static bool save_functions_are_gone(const Tensorflow__SavedObject *object, const
     return false;
 }
 
+bool tare_is_trainable_dtype(int dtype) {
+    return (tare_dtype_is_floating(dtype) && !tare_float8_format(dtype)) || tare_dtype_is_complex(dtype);
+}
+
 /* A variable may have been given another dtype and shape. */
 static tare_status describe_variable(Tensorflow__SavedObject *object, struct tare_arena *arena,
                                      const struct remaining *r, size_t id) {
@@ -136,6 +141,7 @@ static tare_status describe_variable(Tensorflow__SavedObject *object, struct tar
         *changed = *object->variable;
         changed->dtype = (Tensorflow__DataType)variable->dtype;
         changed->shape = tare_shape_to_message(arena, &variable->shape);
+        changed->trainable &= tare_is_trainable_dtype(variable->dtype);
         if (!changed->shape) return TARE_NO_MEMORY;
         object->variable = changed;
     }

@@ -36,6 +36,48 @@ assert len(got) == len(expected) and all(abs(a - b) < 0.05 for a, b in zip(got, 
 PYTHON
 done
 
+# variables NAME: dtype and trainable of the variables of the object graph.
+variables() {
+    python3 - "$work/$1/saved_model.pb" <<'PYTHON'
+import sys
+
+
+def fields(data):
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at, value, shift = at + 1, value | (byte & 127) << shift, shift + 7
+            if byte < 128:
+                return value
+    at = 0
+    while at < len(data):
+        key = varint()
+        size = varint() if key & 7 in (0, 2) else {1: 8, 5: 4}[key & 7]
+        yield key >> 3, data[at:at + size] if key & 7 != 0 else size
+        at += size if key & 7 != 0 else 0
+
+
+def below(data, *path):
+    for number, value in fields(data):
+        if number == path[0]:
+            yield from below(value, *path[1:]) if path[1:] else [value]
+
+
+for variable in below(open(sys.argv[1], "rb").read(), 2, 7, 1, 7):  # meta_graphs, object_graph_def, nodes, variable
+    found = dict(fields(variable))
+    print(found.get(1, 0), found.get(3, 0))
+PYTHON
+}
+
+# Integers and float8 have no gradient: an optimizer of the loaded model must not be given them.
+[ "$(variables kept)" = "6 0
+1 1" ] || fail "kept has the variables $(variables kept) (expected int8, not trainable, and float, trainable)"
+written kept_float8 quantize keras3_export --method fp8_weight_only --min-elements 1 --keep-variables
+[ "$(variables kept_float8)" = "25 0
+1 1" ] || fail "kept_float8 has the variables $(variables kept_float8)"
+
 # The signatures that quantization_options names are written, for loaders of objects, too: serving_default if it names none.
 signatures() { # signatures NAME KEYS EXPECTED OTHER
     written "$1" convert keras3_export "--converter_options_string=external_feature_configs { quantization_options { $2
