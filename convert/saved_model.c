@@ -36,6 +36,33 @@ static tare_status import_objects(struct tare_graph_model *model, const Tensorfl
     return TARE_OK;
 }
 
+/* Custom gradients, and the values inside functions that they capture. */
+static tare_status import_gradients(struct tare_graph_model *model, const Tensorflow__MetaGraphDef *meta) {
+    const Tensorflow__SavedObjectGraph *objects = meta->object_graph_def;
+    const Tensorflow__FunctionDefLibrary *library = meta->graph_def->library;
+    const size_t n_gradients = library ? library->n_registered_gradients : 0,
+                 n_objects = objects ? objects->n_nodes : 0;
+    model->gradients = TARE_NEW_ARRAY(&model->arena, struct tare_custom_gradient, n_gradients + 1);
+    model->captured = TARE_NEW_ARRAY(&model->arena, struct tare_captured_tensor, n_objects + 1);
+    if (!model->gradients || !model->captured) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < n_gradients; i++) {
+        const Tensorflow__RegisteredGradient *gradient = library->registered_gradients[i];
+        struct tare_graph *function = tare_model_find_function(model, gradient->gradient_func);
+        if (function)
+            model->gradients[model->n_gradients++] =
+                (struct tare_custom_gradient){ gradient->registered_op_type, function };
+    }
+    for (size_t i = 0; i < n_objects; i++) {
+        const Tensorflow__SavedObject *object = objects->nodes[i];
+        if (object->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_CAPTURED_TENSOR)
+            model->captured[model->n_captured++] =
+                (struct tare_captured_tensor){ .object_id = (int)i,
+                                               .function = object->captured_tensor->concrete_function,
+                                               .tensor = object->captured_tensor->name };
+    }
+    return TARE_OK;
+}
+
 static void keep_function(const struct tare_map *concretes, const Tensorflow__SavedObjectGraph *objects, int id) {
     char *const *names;
     const size_t count = tare_object_functions(&names, objects, id);
@@ -106,6 +133,7 @@ static tare_status import(struct tare_graph_model *model, struct tare_saved_mode
     if (!source->faults) TARE_TRY(check_all_constants(model)); /* else its rules are checked with those of all nodes */
     TARE_TRY(tare_import_meta(model, source));
     TARE_TRY(import_objects(model, meta->object_graph_def));
+    TARE_TRY(import_gradients(model, meta));
     TARE_TRY(keep_resource_functions(model, meta->object_graph_def));
     return tare_import_variables(model, source);
 }

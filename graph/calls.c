@@ -1,5 +1,6 @@
 /* Call sites, and the functions that signatures reach. */
 #include "graph/calls.h"
+#include "graph/gradients.h"
 #include "graph/graph_table.h"
 #include "base/alloc.h"
 #include "base/control.h"
@@ -91,6 +92,7 @@ struct reach {
     struct tare_graph_table live; /* -> graph */
     struct tare_graph **stack;
     size_t depth;
+    bool with_gradients;
 };
 
 static tare_status reach_function(void *arg, const struct tare_node *node, struct tare_graph *callee) {
@@ -181,8 +183,14 @@ static tare_status reach_main(struct reach *reach, struct tare_arena *arena) {
 static tare_status reach_callees(struct reach *reach) {
     while (reach->depth) {
         const struct tare_graph *graph = reach->stack[--reach->depth];
-        for (size_t i = 0; i < graph->n_nodes; i++)
-            if (!graph->nodes[i]->dead) TARE_TRY(tare_node_each_function(graph->nodes[i], reach_function, reach));
+        for (size_t i = 0; i < graph->n_nodes; i++) {
+            const struct tare_node *node = graph->nodes[i];
+            struct tare_graph *gradient;
+            if (node->dead) continue;
+            TARE_TRY(tare_node_each_function(node, reach_function, reach));
+            gradient = reach->with_gradients ? tare_node_gradient(node) : NULL;
+            if (gradient) TARE_TRY(reach_function(reach, NULL, gradient));
+        }
     }
     return TARE_OK;
 }
@@ -210,7 +218,7 @@ tare_status tare_function_is_compiled(bool *out, const struct tare_graph *functi
 
 tare_status tare_model_reachable_functions(bool **out, struct tare_arena *arena, const struct tare_graph_model *model,
                                            bool with_aliases) {
-    struct reach reach = { .model = model };
+    struct reach reach = { .model = model, .with_gradients = with_aliases };
     bool *live = TARE_NEW_ARRAY(arena, bool, model->n_functions + 1);
     tare_status status = TARE_NO_MEMORY;
     reach.stack = TARE_NEW_ARRAY(arena, struct tare_graph *, model->n_functions + 1);

@@ -35,7 +35,8 @@ tare_status tare_model_served_nodes(bool **served, struct tare_arena *arena, con
  * when the model is loaded, as the local variables of TensorFlow 1. `arena` memory. */
 tare_status tare_model_initialized_nodes(bool **nodes, struct tare_arena *arena, const struct tare_graph_model *model);
 /* Marks the functions that are needed: reached from signatures, the init node and table initialisers, and (when
- * with_aliases) from aliased functions and what the object graph lists under `concretes`. live[i] belongs to
+ * with_aliases) from aliased functions and what the object graph lists under `concretes`, with the gradients that nodes
+ * of these keep. live[i] belongs to
  * model->functions[i]; `arena` memory. */
 tare_status tare_model_reachable_functions(bool **live, struct tare_arena *arena, const struct tare_graph_model *model,
                                            bool with_aliases);

@@ -1,6 +1,7 @@
 /* Copying functions and models. */
 #include "graph/clone.h"
 #include "base/alloc.h"
+#include "graph/gradients.h"
 #include "graph/op.h"
 
 #include <string.h>
@@ -62,7 +63,7 @@ static tare_status clone_contents(struct tare_graph *to, const struct tare_graph
     return status;
 }
 
-tare_status tare_function_clone(struct tare_graph **out, const struct tare_graph *from, const char *name) {
+static tare_status copy_function(struct tare_graph **out, const struct tare_graph *from, const char *name) {
     struct tare_graph *to = tare_model_add_function(from->model, name);
     if (!to) return TARE_NO_MEMORY;
     to->body_of = tare_graph_body_name(from);
@@ -73,6 +74,12 @@ tare_status tare_function_clone(struct tare_graph **out, const struct tare_graph
         if (!tare_graph_add_arg(to, from->args[i]->name, from->args[i]->output_dtypes[0])) return TARE_NO_MEMORY;
     *out = to;
     return clone_contents(to, from);
+}
+
+tare_status tare_function_clone(struct tare_graph **out, const struct tare_graph *from, const char *name) {
+    TARE_TRY(copy_function(out, from, name));
+    tare_gradients_drop_copied(*out, from);
+    return TARE_OK;
 }
 
 tare_status tare_call_copy_function(struct tare_node *call) {
@@ -86,7 +93,8 @@ tare_status tare_call_copy_function(struct tare_node *call) {
 }
 
 tare_status tare_function_move_body(struct tare_graph **out, struct tare_graph *from, const char *name) {
-    TARE_TRY(tare_function_clone(out, from, name));
+    TARE_TRY(copy_function(out, from, name));
+    tare_captured_moved(from, *out);
     for (size_t i = 0; i < from->n_nodes; i++)
         tare_node_remove(from->nodes[i]);
     tare_graph_sweep(from);
@@ -210,6 +218,23 @@ static tare_status clone_initialisers(struct tare_graph_model *to, const struct 
     return TARE_OK;
 }
 
+static tare_status clone_gradients(struct tare_graph_model *to, const struct tare_graph_model *from) {
+    to->gradients = COPY(to, from->gradients, from->n_gradients);
+    to->captured = COPY(to, from->captured, from->n_captured);
+    if (!to->gradients || !to->captured) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < from->n_gradients; i++) {
+        struct tare_graph *function = twin_graph(to, from->gradients[i].function);
+        if (function)
+            to->gradients[to->n_gradients++] = (struct tare_custom_gradient){ from->gradients[i].op_type, function };
+    }
+    to->n_captured = from->n_captured;
+    for (size_t i = 0; i < from->n_captured; i++)
+        to->captured[i].node = twin(to, from->captured[i].node);
+    to->keep_gradients = from->keep_gradients;
+    to->captured_kept = from->captured_kept;
+    return TARE_OK;
+}
+
 /* What refers to graphs and nodes from outside: the object graph, and values that passes have moved. */
 static tare_status clone_references(struct tare_graph_model *to, const struct tare_graph_model *from) {
     to->concretes = COPY(to, from->concretes, from->n_concretes);
@@ -227,6 +252,7 @@ static tare_status clone_references(struct tare_graph_model *to, const struct ta
         constant.node = twin(to, constant.node);
         if (constant.node) to->object_constants[to->n_object_constants++] = constant;
     }
+    TARE_TRY(clone_gradients(to, from));
     to->composites = from->composites;
     to->composites.items = COPY(to, from->composites.items, from->composites.count);
     if (!to->composites.items) return TARE_NO_MEMORY;

@@ -90,6 +90,19 @@ struct tare_object_constant {
     struct tare_node *node;
 };
 
+/* The gradient of the nodes with a `_gradient_op_type` (graph/gradients.h). */
+struct tare_custom_gradient {
+    const char *op_type;
+    struct tare_graph *function;
+};
+
+/* An object that is a value inside a function, captured by a gradient. */
+struct tare_captured_tensor {
+    int object_id;
+    const char *function, *tensor; /* as the file names them: "node:1" */
+    struct tare_node *node;        /* an Identity of the value; NULL until tare_model_keep_captured, or it is gone */
+};
+
 /* A node whose output 0 no longer has the value it had in the file: a pass replaced it by the value of another node,
  * which was removed. */
 struct tare_stand_in {
@@ -143,6 +156,12 @@ struct tare_graph_model {
     int64_t keep_variables_from; /* bytes: larger variables are not frozen; 0: only those that do not fit in a file */
     struct tare_table_content *tables;
     size_t n_tables;
+    struct tare_custom_gradient *gradients;
+    size_t n_gradients;
+    struct tare_captured_tensor *captured;
+    size_t n_captured;
+    bool keep_gradients;             /* the model is written to be trained; otherwise custom gradients are removed */
+    bool captured_kept;              /* tare_model_keep_captured was called */
     struct tare_stand_in *stand_ins; /* in the order of creation; at most one per node */
     size_t n_stand_ins;
     struct tare_asset *assets;

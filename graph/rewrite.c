@@ -92,6 +92,8 @@ static tare_status mark_roots(struct marks *marks, const struct tare_graph *grap
         mark(marks, graph->returns[i].edge.node);
     for (size_t i = 0; i < graph->n_control_returns; i++)
         mark(marks, graph->control_returns[i].node);
+    for (size_t i = 0; i < model->n_captured; i++)
+        if (model->captured[i].node && model->captured[i].node->graph == graph) mark(marks, model->captured[i].node);
     if (graph != model->main) {
         for (size_t i = 0; i < graph->n_nodes; i++)
             if (has_effects(graph->nodes[i])) mark(marks, graph->nodes[i]);

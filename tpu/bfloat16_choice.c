@@ -3,6 +3,7 @@
 #include "interpreter/ops/builtin.h"
 #include "graph/calls.h"
 #include "graph/flags.h"
+#include "graph/gradients.h"
 
 #include <string.h>
 
@@ -137,6 +138,11 @@ static bool draws_numbers(const struct tare_node *node) {
     return begins_with(node->op, "StatelessRandom") || begins_with(node->op, "StatelessTruncatedNormal");
 }
 
+/* Gradients are functions of float32 values. */
+static bool is_trained(const struct tare_node *node) {
+    return node->graph->model->keep_gradients && (tare_node_keeps_gradient(node) || tare_node_is_captured(node));
+}
+
 static bool names_function(const struct tare_node *node) {
     for (size_t a = 0; a < node->def->n_attrs; a++)
         if (node->def->attrs[a].kind == TARE_ATTR_FUNC) return true;
@@ -166,7 +172,7 @@ static enum tare_bf16_choice choose(const struct tare_bf16_job *job, const struc
         return tare_node_type(node, "dtype", 0) == TARE_DT_FLOAT ? TARE_BF16_CONST : TARE_BF16_KEEP;
     if (node->def != builtin) return TARE_BF16_KEEP; /* a custom op knows the dtypes that it was made for */
     if (names_function(node) || is_bound_to_float(node) || computes_in_float(node) || lacks_kernel(node) ||
-        touches_state(node) || has_integer_operands(node) || draws_numbers(node))
+        touches_state(node) || has_integer_operands(node) || draws_numbers(node) || is_trained(node))
         return TARE_BF16_KEEP;
     if (is_list_op(node) && !job->lists) return TARE_BF16_KEEP;
     if (!can_convert(node, &refuses) || refuses) return TARE_BF16_KEEP;

@@ -3,6 +3,7 @@
 #include "workflow/batching/rows_check.h"
 #include "base/strbuf.h"
 #include "graph/calls.h"
+#include "graph/gradients.h"
 #include "convert/lost_methods.h"
 #include "convert/pass.h"
 #include "eval/model_inputs.h"
@@ -258,6 +259,10 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
     /* Functions that are found automatically are measured once they are known. */
     if (!converter->automatic) TARE_TRY(tare_pipeline_memory(&before, arena, model, converter));
     step(options);
+    if (converter->keeps_variables && !converter->has_quantization) {
+        model->keep_gradients = true;
+        TARE_TRY(tare_model_keep_captured(model));
+    }
     TARE_TRY(converter->has_quantization ? quantize(out, arena, model, options) : fold(out, arena, model, options));
     step(options);
     TARE_TRY(check_bfloat16(out, &checked, arena, model, options));

@@ -366,6 +366,20 @@ static tare_status export_gradients(Tensorflow__FunctionDefLibrary *library, str
     return TARE_OK;
 }
 
+/* Those of nodes that keep them (references.c). */
+static tare_status export_custom_gradients(Tensorflow__FunctionDefLibrary *library, struct tare_arena *arena,
+                                           const struct tare_graph_model *model,
+                                           const Tensorflow__FunctionDefLibrary *origin) {
+    library->registered_gradients =
+        TARE_NEW_ARRAY(arena, Tensorflow__RegisteredGradient *, origin->n_registered_gradients + 1);
+    library->n_registered_gradients = 0;
+    if (!library->registered_gradients) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < origin->n_registered_gradients && model->keep_gradients; i++)
+        if (tare_model_find_function(model, origin->registered_gradients[i]->gradient_func))
+            library->registered_gradients[library->n_registered_gradients++] = origin->registered_gradients[i];
+    return TARE_OK;
+}
+
 tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena *arena,
                                   const struct tare_graph_model *model, const Tensorflow__GraphDef *origin) {
     Tensorflow__GraphDef *def = TARE_NEW(arena, Tensorflow__GraphDef);
@@ -376,7 +390,7 @@ tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena 
     if (origin) *def = *origin;
     if (origin && origin->library) {
         *library = *origin->library;
-        library->n_registered_gradients = 0; /* custom gradients: references.c */
+        TARE_TRY(export_custom_gradients(library, arena, model, origin->library));
         TARE_TRY(export_gradients(library, arena, model, origin->library));
     }
     if (model->n_functions || def->library) def->library = library;

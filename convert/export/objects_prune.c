@@ -3,6 +3,7 @@
 #include "convert/import/object_twins.h"
 
 #include "base/tensor/float8.h"
+#include "graph/gradients.h"
 #include "graph/object_index.h"
 #include "proto/tensor_message.h"
 
@@ -148,6 +149,21 @@ static tare_status describe_variable(Tensorflow__SavedObject *object, struct tar
     return TARE_OK;
 }
 
+/* A value inside a function: the function may be another one, and the value that of another node. */
+static tare_status name_captured(Tensorflow__SavedObject *object, struct tare_arena *arena, const struct remaining *r,
+                                 size_t id) {
+    const struct tare_captured_tensor *captured = tare_model_find_captured(r->model, (int)id);
+    Tensorflow__CapturedTensor *changed;
+    if (!captured) return TARE_OK;
+    changed = TARE_NEW(arena, Tensorflow__CapturedTensor);
+    if (!changed) return TARE_NO_MEMORY;
+    *changed = *object->captured_tensor;
+    changed->name = tare_arena_printf(arena, "%s:0", captured->node->name);
+    changed->concrete_function = (char *)(uintptr_t)captured->node->graph->name;
+    object->captured_tensor = changed;
+    return changed->name ? TARE_OK : TARE_NO_MEMORY;
+}
+
 static bool is_signature_map(const Tensorflow__SavedObject *object) {
     return object->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_USER_OBJECT && object->user_object->identifier &&
            strcmp(object->user_object->identifier, "signature_map") == 0;
@@ -200,6 +216,7 @@ static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena
         break;
     case TENSORFLOW__SAVED_OBJECT__KIND_CAPTURED_TENSOR: /* a value inside a function; custom gradients capture them */
         gone = !r->bound[id];
+        if (!gone) TARE_TRY(name_captured(object, arena, r, id));
         break;
     default:
         if (is_signature_map(object)) TARE_TRY(prune_signatures(object, arena, r, graph));

@@ -3,13 +3,15 @@
  * - `_class` colocates a node with another one. TensorFlow refuses a main graph with the name of a node that
  *   is gone.
  * - Custom gradients: their functions capture values inside the functions that they belong to. Nothing that is served
- *   uses them, so they are removed with their names.
+ *   uses them, so they are removed with their names, unless the model is to be trained (graph/gradients.h).
  * - `api_implements` is a name that TensorFlow gives once to each set of functions that compute the same (an LSTM for
  *   the CPU and for the GPU). Of the functions of all models in a process that have one name, the runtime calls
  *   whichever suits the device: a changed function must not have the name of the one that it was.
  * - `_implements` is a name for what a function of values computes. TensorFlow refuses it on a function to which passes
  *   moved the read of a variable. */
 #include "convert/export/export.h"
+
+#include "graph/gradients.h"
 
 #include <string.h>
 
@@ -40,7 +42,7 @@ static tare_status keep_classes(struct tare_node *node, struct tare_attr *classe
 }
 
 static tare_status clean_node(struct tare_node *node) {
-    tare_node_remove_attr(node, "_gradient_op_type");
+    if (!tare_node_keeps_gradient(node)) tare_node_remove_attr(node, "_gradient_op_type");
     for (size_t i = 0; i < node->n_attrs; i++) {
         struct tare_attr *attr = &node->attrs[i];
         if (strcmp(attr->name, "_class") == 0 && attr->kind == TARE_ATTR_STRING && attr->count)

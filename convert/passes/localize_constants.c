@@ -10,6 +10,7 @@
 #include "convert/passes/copies.h"
 #include "graph/calls.h"
 #include "graph/clone.h"
+#include "graph/gradients.h"
 #include "graph/graphs.h"
 #include "graph/op.h"
 
@@ -201,6 +202,7 @@ static bool is_weight(struct tare_edge edge) {
 /* A plain call that passes a weight to an argument with several values. */
 static bool shares_callee(const struct tare_node *node) {
     const struct tare_graph *callee = tare_is_plain_call(node) ? tare_node_function(node, "f") : NULL;
+    if (callee && tare_graph_keeps_gradients(callee)) return false;
     for (size_t i = 0; callee && i < node->n_inputs && i < callee->n_args; i++)
         if (is_weight(node->inputs[i]) && value_of(callee->args[i]) && value_of(callee->args[i])->several) return true;
     return false;

@@ -11,6 +11,7 @@
 #include "graph/bindings.h"
 #include "graph/calls.h"
 #include "graph/clone.h"
+#include "graph/gradients.h"
 #include "graph/graph_table.h"
 #include "graph/graphs.h"
 #include "interpreter/ops/builtin.h"
@@ -255,7 +256,7 @@ static bool shares_callee(struct round *round, const struct tare_node *node) {
     const struct tare_graph *function = tare_is_plain_call(node) ? tare_node_function(node, "f") : NULL;
     const struct callee *callee = function ? tare_graph_table_get(&round->callees, function) : NULL;
     const struct tare_variable *variable;
-    if (!callee || callee->is_fixed || callee->n_sites < 2) return false;
+    if (!callee || callee->is_fixed || callee->n_sites < 2 || tare_graph_keeps_gradients(function)) return false;
     for (size_t i = 0; i < node->n_inputs && i < function->n_args; i++)
         if (read_of(round, node->inputs[i], &variable) && !same_variable(round, callee, i) &&
             tare_is_worth_copying(&variable->value))

@@ -3,6 +3,7 @@
 #include "convert/pass.h"
 #include "base/alloc.h"
 #include "graph/calls.h"
+#include "graph/gradients.h"
 
 static bool is_captured(const struct tare_graph_model *model, int object) {
     for (size_t c = 0; c < model->n_concretes && object >= 0; c++)
@@ -31,11 +32,12 @@ static tare_status remove_unused_variables(struct tare_graph_model *model, size_
 }
 
 /* Users of an IdentityN use its inputs instead, so that inputs without a user are removed: around a custom gradient,
- * IdentityN passes the results and all arguments of a computation. */
+ * IdentityN passes the results and all arguments of a computation. That of a model to be trained stays. */
 static void bypass_identities(struct tare_graph *graph, size_t *changes) {
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
         if (node->dead || node->n_controls || !tare_node_is(node, "IdentityN")) continue;
+        if (tare_node_keeps_gradient(node)) continue;
         for (size_t k = 0; k < node->n_inputs; k++)
             *changes += tare_graph_replace_uses(graph, (struct tare_edge){ node, (int)k }, node->inputs[k], NULL) > 0;
     }
@@ -96,7 +98,8 @@ static tare_status run(struct tare_graph_model *model, size_t *changes) {
     struct tare_arena arena = { 0 };
     bool *live;
     size_t before = model->n_functions;
-    tare_status status;
+    tare_status status = TARE_OK;
+    if (model->keep_gradients) TARE_CHECK(tare_model_keep_captured(model));
     TARE_CHECK(tare_model_reachable_functions(&live, &arena, model, true));
     tare_model_remove_functions(model, live);
     TARE_CHECK(remove_unused_variables(model, changes));

@@ -9,6 +9,7 @@
 #include "convert/passes/copies.h"
 #include "graph/bindings.h"
 #include "graph/clone.h"
+#include "graph/gradients.h"
 #include "graph/graphs.h"
 
 static bool is_weight(const struct tare_variable *variable) {
@@ -18,6 +19,7 @@ static bool is_weight(const struct tare_variable *variable) {
 /* A plain call that passes a weight to an argument for which other calls pass other variables. */
 static bool shares_callee(const struct tare_bindings *bindings, const struct tare_node *node) {
     const struct tare_graph *callee = tare_is_plain_call(node) ? tare_node_function(node, "f") : NULL;
+    if (callee && tare_graph_keeps_gradients(callee)) return false;
     for (size_t i = 0; callee && i < node->n_inputs && i < callee->n_args; i++) {
         bool several = false;
         if (tare_edge_dtype(node->inputs[i]) != TARE_DT_RESOURCE) continue;

@@ -6,10 +6,11 @@ refused=$source_dir/tests/golden/refused_models
 alias='--converter_options_string=tpu_functions { function_alias: "tpu_func" }'
 batches='batch_options { num_batch_threads: 1 max_batch_size: 4 allowed_batch_sizes: [2, 4] }'
 
-# written NAME COMMAND MODEL OPTIONS…: writes $work/NAME and validates it.
+# written NAME COMMAND MODEL OPTIONS…: writes $work/NAME and validates it. MODEL is one of these, or one that was written.
 written() {
-    local name=$1
-    "$tare" "$2" "$models/$3" "$work/$name" --quiet "${@:4}" >"$work/stdout" 2>&1 || fail "$*: $(cat "$work/stdout")"
+    local name=$1 model=$models/$3
+    [ -d "$model" ] || model=$work/$3
+    "$tare" "$2" "$model" "$work/$name" --quiet "${@:4}" >"$work/stdout" 2>&1 || fail "$*: $(cat "$work/stdout")"
     "$tare" validate "$work/$name" >"$work/stdout" 2>&1 || fail "$name: $(cat "$work/stdout")"
 }
 
@@ -103,6 +104,27 @@ for method in weight_only dynamic; do
     written gradient_$method quantize custom_gradient --method $method --min-elements 1
     lacks gradient_$method CustomGradient
     lacks gradient_$method internal_grad_fn
+done
+
+# A model that keeps its variables can be trained: its custom gradients stay, with the values that they capture. Those of integer
+# arithmetic have none.
+for model in custom_gradient reversed_gradient; do
+    written trained quantize $model --method float --keep-variables --overwrite
+    written trained_weights quantize $model --method weight_only --min-elements 1 --keep-variables --overwrite
+    written trained_bfloat16 convert $model --keep-variables --overwrite
+    written trained_again quantize trained --method float --keep-variables --overwrite
+    for name in trained trained_weights trained_bfloat16 trained_again; do
+        for text in CustomGradient internal_grad_fn /captured:0; do
+            grep -qaF -- $text "$work/$name/saved_model.pb" || fail "$name of $model lacks $text"
+        done
+    done
+    written frozen_gradient quantize $model --method float --overwrite
+    written dynamic_gradient quantize $model --method dynamic --min-elements 1 --keep-variables --overwrite
+    for name in frozen_gradient dynamic_gradient; do
+        lacks $name CustomGradient
+        lacks $name internal_grad_fn
+        lacks $name /captured:0
+    done
 done
 
 # Two functions of one name, one of which is changed, would be taken for each other.

@@ -83,6 +83,20 @@ def custom_gradient(path):
     save(path, module, module.f)
 
 
+def reversed_gradient(path):
+    """Gradients that are not those of what is computed: of a reversal, and of a function whose gradient captures its argument."""
+    @tf.custom_gradient
+    def reverse(x):
+        return tf.identity(x), lambda dy: -3.0 * dy
+
+    @tf.custom_gradient
+    def weighted(x):
+        return tf.identity(x), lambda dy: dy * tf.exp(x)
+
+    module = module_of(lambda self, x: {"y": reverse(weighted(x) @ self.w) @ self.w})
+    save(path, module, module.f, experimental_custom_gradients=True)
+
+
 def implementations(path):
     """As the recurrent layers of Keras: the runtime chooses among the functions of one name in the whole process."""
     class Module(tf.Module):
@@ -308,7 +322,7 @@ def jax_gradient(path):
     save(path, module, module.serve, experimental_custom_gradients=True)
 
 
-MODELS = [keras3_export, strings, function_of_a_lambda, colocated, custom_gradient, implementations,
+MODELS = [keras3_export, strings, function_of_a_lambda, colocated, custom_gradient, reversed_gradient, implementations,
           implements_an_op, traced_before_saving, stored_tables, looked_up_strings, looked_up_words, segments, compiled,
           jpeg_files, mixed_bfloat16, keras_float8, row_splits, tokenizers] + (
     [keras_on_jax, keras_on_jax_seed, jax_gradient] if os.environ.get("KERAS_BACKEND") == "jax" else [])

@@ -36,15 +36,17 @@ class Step:
     bound: Bound
     quick: bool = True
     judged: str = "run"     # how TensorFlow runs the result: "run" as it is, "xla" compiled, "tpu" with its TPU calls compiled
+    trained: bool = False   # its gradients are those of the original model
     aliased: bool = False   # only for models that were saved with the alias tpu_func
 
 
-def quantize(name: str, *arguments: str, bound: Bound = STEPS, quick: bool = True, judged: str = "run") -> Step:
-    return Step(f"quantize/{name}", "quantize", (*arguments, "--min-elements", "1"), bound, quick, judged)
+def quantize(name: str, *arguments: str, bound: Bound = STEPS, quick: bool = True, judged: str = "run", trained: bool = False) -> Step:
+    minimum = () if trained else ("--min-elements", "1")
+    return Step(f"quantize/{name}", "quantize", (*arguments, *minimum), bound, quick, judged, trained)
 
 
 def convert(name: str, *arguments: str, bound: Bound = BFLOAT16, quick: bool = True, aliased: bool = False) -> Step:
-    return Step(f"convert/{name}", "convert", arguments, bound, quick, "tpu", aliased)
+    return Step(f"convert/{name}", "convert", arguments, bound, quick, "tpu", aliased=aliased)
 
 
 def options(text: str) -> str:
@@ -65,6 +67,7 @@ STEPS_OF_A_MODEL = (
     quantize("dynamic-uniform", "--method", "dynamic", "--op-set", "uniform_quantized", quick=False),
     quantize("weight-only", "--method", "weight_only", bound=FLOAT32, judged="xla"),
     quantize("weight-only-variables", "--method", "weight_only", "--keep-variables", bound=FLOAT32, judged="xla"),
+    quantize("float-variables", "--method", "float", "--keep-variables", bound=FLOAT32, trained=True),
     quantize("weight-only-4", "--method", "weight_only", "--bits", "4", bound=FLOAT32, judged="xla", quick=False),
     convert("default"),
     convert("alias", options(ALIAS), aliased=True),

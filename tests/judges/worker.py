@@ -26,6 +26,7 @@ import tensorflow as tf  # noqa: E402
 import batches  # noqa: E402
 import catalogue  # noqa: E402
 import execution  # noqa: E402
+import gradients  # noqa: E402
 import loaders  # noqa: E402
 import program  # noqa: E402
 import quantizer  # noqa: E402
@@ -34,7 +35,7 @@ import tpu_calls  # noqa: E402
 import xla_calls  # noqa: E402
 from catalogue import MODELS, Model, Record  # noqa: E402
 from results import FAILED, PASSED, REFUSED, SKIPPED, Journal  # noqa: E402
-from steps import FLOAT32, STEPS_OF_A_MODEL, Bound, Step  # noqa: E402
+from steps import FLOAT32, STEPS, STEPS_OF_A_MODEL, Bound, Step  # noqa: E402
 from zoo.saving import EXPECTED  # noqa: E402
 
 
@@ -124,6 +125,8 @@ class Judge:
             loaded = self.load(step) if case.tier != "tpu" else None
             if loaded is not None or case.tier == "tpu":
                 self.run_step(step, loaded)
+            if loaded is not None and step.trained and case.model.is_dir():
+                self.gradients(step)
             del loaded
             gc.collect()
 
@@ -182,6 +185,22 @@ class Judge:
         self.by_xla = False
         if step.judged == "tpu":
             self.collect_modules(step)
+
+    def gradients(self, step: Step) -> None:
+        """Those of the first record, which must be those of the original model where TensorFlow computes them."""
+        for signature, rows in self.case.rows.items():
+            check = "gradients" if len(self.case.rows) == 1 else f"gradients:{signature}"
+            try:
+                want = gradients.of_signature(tf.saved_model.load(str(self.case.model)), signature, rows[:1])
+            except Exception as error:  # noqa: BLE001
+                self.add(step.name, check, SKIPPED, f"TensorFlow has none of the original model: {type(error).__name__}")
+                continue
+            try:
+                got = gradients.of_signature(tf.saved_model.load(str(self.case.output(step))), signature, rows[:1])
+                text = execution.compare([{key.replace("/", "__"): value for key, value in row.items()} for row in got], want, STEPS)
+            except Exception as error:  # noqa: BLE001
+                text = f"{type(error).__name__}: {error}"
+            self.add(step.name, check, FAILED if text else PASSED, text)
 
     def collect_modules(self, step: Step | None) -> None:
         """Keeps the modules that XLA compiled in this step for the TPU's compiler; other files of its dump are removed."""

@@ -52,6 +52,27 @@ def silu_and_custom_gradient(folder: str, random: np.random.Generator) -> dict[s
 
 
 @model(quick=True)
+def gradient_reversal(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    """As in domain adaptation: the gradient is another one than that of what is computed."""
+    module = Layers(random, (32, 32), (32, 8))
+
+    @tf.custom_gradient
+    def reverse(x: tf.Tensor) -> tuple[tf.Tensor, Callable]:
+        return tf.identity(x), lambda dy: -3.0 * dy
+
+    @tf.custom_gradient
+    def weighted(x: tf.Tensor) -> tuple[tf.Tensor, Callable]:
+        return tf.identity(x), lambda dy: dy * tf.exp(x)
+
+    def serve(x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"y": reverse(weighted(x) @ module.w0) @ module.w1}
+
+    module.serve = traced(serve, Spec([None, 32], name="x"))
+    save(module, folder, module.serve, module.serve)
+    return drawn(random, {"x": (2, 32)})
+
+
+@model(quick=True)
 def lambda_function(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
     module = Layers(random, (32, 8))
     module.serve = traced(lambda x: {"y": tf.nn.relu(x @ module.w0)}, Spec([None, 32], name="x"))
