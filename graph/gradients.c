@@ -147,9 +147,3 @@ bool tare_graph_keeps_gradients(const struct tare_graph *function) {
         if (!function->nodes[i]->dead && tare_node_keeps_gradient(function->nodes[i])) return true;
     return false;
 }
-
-bool tare_graph_is_gradient(const struct tare_graph *function) {
-    for (size_t i = 0; i < function->model->n_gradients; i++)
-        if (function->model->gradients[i].function == function) return true;
-    return false;
-}

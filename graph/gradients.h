@@ -18,8 +18,6 @@ bool tare_node_keeps_gradient(const struct tare_node *node);
 struct tare_graph *tare_node_gradient(const struct tare_node *node);
 /* Whether a node of the function keeps its gradient, which captures values of this function and not of a copy. */
 bool tare_graph_keeps_gradients(const struct tare_graph *function);
-/* Whether it is the gradient of nodes. */
-bool tare_graph_is_gradient(const struct tare_graph *function);
 /* Whether it is the Identity of a captured value. */
 bool tare_node_is_captured(const struct tare_node *node);
 /* The captured value that an object stands for; NULL: none, or it was removed. */

@@ -12,7 +12,6 @@
  * The texts of the reasons are where they are decided. */
 #include "quant/layer.h"
 #include "base/alloc.h"
-#include "graph/gradients.h"
 #include "base/arena.h"
 #include "graph/op.h"
 #include "quant/emit.h"
@@ -253,7 +252,6 @@ tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct ta
                                    const struct tare_bindings *bindings) {
     const size_t first = list->count;
     struct tare_node **order;
-    if (tare_graph_is_gradient(graph)) return TARE_OK; /* nothing that is served */
     TARE_TRY(tare_graph_order(&order, arena, graph));
     for (size_t i = 0; i < graph->n_nodes && order[i]; i++)
         for (size_t kind = 0; kind < sizeof ops / sizeof *ops; kind++)

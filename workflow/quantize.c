@@ -283,12 +283,6 @@ static tare_status write_recipe(const struct tare_quantized *quantized, const st
     return status;
 }
 
-/* Of variables that are kept, those of integer arithmetic have no gradient. */
-static bool keeps_gradients(const struct tare_quant_plan *plan) {
-    const bool is_float = plan->setting.method == &tare_method_weight_only && !plan->recipe;
-    return plan->keep_variables && (is_float || !tare_quant_plan_quantizes(plan));
-}
-
 tare_status tare_workflow_quantize(struct tare_quantized *out, struct tare_arena *arena, struct tare_graph_model *model,
                                    const struct tare_quantize_task *task) {
     const struct tare_quantize_request *request = task->request;
@@ -301,7 +295,7 @@ tare_status tare_workflow_quantize(struct tare_quantized *out, struct tare_arena
     if (request->signature) TARE_TRY(tare_pick_signature(&signature, model, request->signature));
     TARE_TRY(tare_model_weight_bytes(&out->float_bytes, model));
     model->keep_variables_from = request->plan.keep_variables ? 1 : 0;
-    model->keep_gradients = keeps_gradients(&request->plan);
+    model->keep_gradients = request->plan.keep_variables && !tare_quant_plan_quantizes(&request->plan);
     TARE_TRY(tare_error_prefix(tare_pipeline_prepare(model, out->prepared), "%s", task->path));
     out->composites = model->composites;
     if (request->eval.count) TARE_TRY(tare_workflow_check_label(&evaluation));

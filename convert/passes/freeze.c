@@ -8,6 +8,7 @@
 #include "graph/calls.h"
 #include "graph/graphs.h"
 #include "graph/op.h"
+#include "quant/fake_quant.h"
 
 #include <string.h>
 
@@ -189,18 +190,20 @@ static bool can_freeze(const struct tare_graph_model *model, const struct variab
 static const int64_t MOST_FROZEN = 1LL << 30, LARGE = 64 * 1024;
 
 /* Marks the variables that are kept. Reference variables are values themselves and cannot be kept; a single number has
- * no size to save, and quantization needs FakeQuant's ranges as constants. */
+ * no size to save, and quantization needs FakeQuant's ranges as constants: only a model that is trained keeps it. */
 static void mark_large(struct tare_graph_model *model, const struct variable_state *states) {
     int64_t from = model->keep_variables_from, all = 0;
+    const bool keeps_numbers = model->keep_gradients && !tare_quant_is_trained(model);
     for (size_t v = 0; v < model->n_variables; v++)
         if (is_constant(model, states, &model->variables[v]))
             all += (int64_t)tare_tensor_bytes(&model->variables[v].value);
     if (from == 0 && all > MOST_FROZEN) from = LARGE;
     for (size_t v = 0; v < model->n_variables && from > 0; v++) {
         struct tare_variable *variable = &model->variables[v];
+        const bool trains = keeps_numbers && tare_dtype_is_floating(variable->dtype);
         variable->constant = variable->node && variable->node->n_outputs &&
                              !tare_dtype_is_ref(variable->node->output_dtypes[0]) && variable->key &&
-                             is_constant(model, states, variable) && variable->value.elements != 1 &&
+                             is_constant(model, states, variable) && (variable->value.elements != 1 || trains) &&
                              (int64_t)tare_tensor_bytes(&variable->value) >= from;
     }
 }

@@ -84,7 +84,8 @@ def custom_gradient(path):
 
 
 def reversed_gradient(path):
-    """Gradients that are not those of what is computed: of a reversal, and of a function whose gradient captures its argument."""
+    """Gradients that are not those of what is computed: of a reversal, and of a function whose gradient captures its argument. The
+    scale is trained, too."""
     @tf.custom_gradient
     def reverse(x):
         return tf.identity(x), lambda dy: -3.0 * dy
@@ -93,7 +94,8 @@ def reversed_gradient(path):
     def weighted(x):
         return tf.identity(x), lambda dy: dy * tf.exp(x)
 
-    module = module_of(lambda self, x: {"y": reverse(weighted(x) @ self.w) @ self.w})
+    module = module_of(lambda self, x: {"y": self.scale * reverse(weighted(x) @ self.w) @ self.w})
+    module.scale = tf.Variable(0.5)
     save(path, module, module.f, experimental_custom_gradients=True)
 
 
