@@ -10,6 +10,7 @@
 #include "convert/import/object_twins.h"
 #include "convert/source.h"
 #include "graph/calls.h"
+#include "graph/object_index.h"
 #include "graph/self_assignments.h"
 
 #include <string.h>
@@ -125,6 +126,37 @@ static tare_status import_pooled(struct tare_graph_model *model, const struct ta
     return status;
 }
 
+/* Optimizers have variables for training alone, which start anew with another one. */
+static bool is_hidden(const char *name) {
+    return *name == '_' || strcmp(name, "optimizer") == 0 || strcmp(name, "keras_api") == 0;
+}
+
+/* Marks the variables of objects that are attributes of the root, or of its attributes. */
+static tare_status mark_exposed(struct tare_graph_model *model, const Tensorflow__SavedObjectGraph *objects) {
+    const size_t count = objects ? objects->n_nodes : 0;
+    struct tare_arena scratch = { 0 };
+    bool *seen = TARE_NEW_ARRAY(&scratch, bool, count + 1);
+    size_t *stack = TARE_NEW_ARRAY(&scratch, size_t, count + 1), depth = 0;
+    struct tare_map index = { 0 };
+    tare_status status = seen && stack ? TARE_OK : TARE_NO_MEMORY;
+    if (status == TARE_OK) status = tare_model_index_objects(&index, &scratch, model);
+    if (status == TARE_OK && count) seen[stack[depth++] = 0] = true;
+    while (depth) {
+        const size_t id = stack[--depth];
+        const Tensorflow__SavedObject *object = objects->nodes[id];
+        for (const struct tare_object_variable *o = tare_object_variables(&index, (int)id); o; o = o->next)
+            o->variable->exposed = true;
+        for (size_t k = 0; k < object->n_children; k++) {
+            const size_t child = (size_t)object->children[k]->node_id;
+            if (child >= count || seen[child] || is_hidden(object->children[k]->local_name)) continue;
+            seen[stack[depth++] = child] = true;
+        }
+    }
+    tare_map_free(&index);
+    tare_arena_free(&scratch);
+    return status;
+}
+
 static tare_status import(struct tare_graph_model *model, struct tare_saved_model *source) {
     const Tensorflow__MetaGraphDef *meta = source->meta;
     model->path = source->path;
@@ -135,7 +167,8 @@ static tare_status import(struct tare_graph_model *model, struct tare_saved_mode
     TARE_TRY(import_objects(model, meta->object_graph_def));
     TARE_TRY(import_gradients(model, meta));
     TARE_TRY(keep_resource_functions(model, meta->object_graph_def));
-    return tare_import_variables(model, source);
+    TARE_TRY(tare_import_variables(model, source));
+    return mark_exposed(model, meta->object_graph_def);
 }
 
 tare_status tare_saved_model_import(struct tare_graph_model **out, struct tare_saved_model *source,

@@ -55,6 +55,7 @@ struct tare_variable {
     struct tare_shape shape;
     struct tare_tensor value; /* a view of the mapped checkpoint; dtype INVALID when there is no value */
     int object_id;            /* in the object graph, -1 when there is none */
+    bool exposed;             /* an object that a user of the loaded model sees, whether or not a function uses it */
     bool constant;            /* never assigned, but freezing kept it as a variable: its value is known */
     bool removed;             /* frozen into constants, or unused: not written to the graph or the checkpoint */
 };

@@ -13,14 +13,17 @@ static bool is_captured(const struct tare_graph_model *model, int object) {
 }
 
 /* A variable that no signature, initialiser or kept function uses (for example an optimizer's) is removed with its
- * node. Only nodes that the signatures reach count: the saver holds every variable. */
+ * node, unless the model is trained and its users see it. Only nodes that the signatures reach count: the saver holds
+ * every variable. */
 static tare_status remove_unused_variables(struct tare_graph_model *model, size_t *changes) {
     bool *removed = tare_calloc(model->n_variables + 1, sizeof *removed);
     tare_status status;
     if (!removed) return TARE_NO_MEMORY;
     for (size_t i = 0; i < model->n_variables; i++) {
         removed[i] = model->variables[i].removed;
-        if (!is_captured(model, model->variables[i].object_id)) model->variables[i].removed = true; /* not a root now */
+        const bool stays = model->keep_gradients && model->variables[i].exposed;
+        if (!stays && !is_captured(model, model->variables[i].object_id))
+            model->variables[i].removed = true; /* not a root now */
     }
     status = tare_graph_remove_unreachable(model->main, changes);
     for (size_t i = 0; i < model->n_variables; i++) {

@@ -85,7 +85,7 @@ def custom_gradient(path):
 
 def reversed_gradient(path):
     """Gradients that are not those of what is computed: of a reversal, and of a function whose gradient captures its argument. The
-    scale is trained, too."""
+    scale is trained, too, and no function uses the last variable."""
     @tf.custom_gradient
     def reverse(x):
         return tf.identity(x), lambda dy: -3.0 * dy
@@ -96,6 +96,7 @@ def reversed_gradient(path):
 
     module = module_of(lambda self, x: {"y": self.scale * reverse(weighted(x) @ self.w) @ self.w})
     module.scale = tf.Variable(0.5)
+    module.unused = tf.Variable([1.0, 2.0])
     save(path, module, module.f, experimental_custom_gradients=True)
 
 
