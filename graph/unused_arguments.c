@@ -182,7 +182,9 @@ static tare_status shrink_nodes(struct round *round, const struct tare_graph *gr
         struct tare_call_site site;
         if (graph->nodes[i]->dead) continue;
         TARE_TRY(tare_call_site(&site, &round->arena, graph->nodes[i]));
-        if (site.kind == TARE_CALL_LOOP) TARE_TRY(shrink_loop(round, graph->nodes[i], &site));
+        /* TensorFlow's gradient of a loop takes argument 1 for the most iterations (while_v2.py). */
+        if (site.kind == TARE_CALL_LOOP && !round->model->keep_gradients)
+            TARE_TRY(shrink_loop(round, graph->nodes[i], &site));
         if (site.kind == TARE_CALL_BRANCH) TARE_TRY(shrink_branches(round, graph->nodes[i], &site));
     }
     return TARE_OK;

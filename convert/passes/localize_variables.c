@@ -211,6 +211,7 @@ static bool is_carried_unchanged(const struct tare_graph *body, size_t i) {
 static tare_status push_shared(struct round *round, struct tare_node *node, const struct tare_call_site *site) {
     const bool is_loop = site->kind == TARE_CALL_LOOP;
     const struct tare_variable *variable;
+    if (is_loop && round->model->keep_gradients) return TARE_OK; /* TensorFlow has no gradient of a read inside */
     if (!is_only_caller(round, site)) return TARE_OK;
     for (size_t i = 0; i < site->n_args; i++) {
         bool used = false;

@@ -106,6 +106,20 @@ static struct tare_node *counting_loop(struct tare_graph *graph, const char *nam
     return loop;
 }
 
+/* Its gradient in TensorFlow takes argument 1 for the most iterations. */
+static void loop_of_a_model_that_is_trained__keeps_its_arguments(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    const struct tare_edge w = handle(model, "w");
+    struct tare_node *loop = counting_loop(model->main, "loop", mini_int(model->main, "start", 0), w);
+    (void)state;
+    model->keep_gradients = true;
+    assert_int_equal(remove_unused(model), 0);
+    assert_int_equal(loop->n_inputs, 2);
+    model->keep_gradients = false;
+    assert_int_equal(remove_unused(model), 1);
+    tare_model_free(model);
+}
+
 static void loop_in_a_branch_in_a_call__lets_the_variable_go(void **state) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f"), *yes = tare_model_add_function(model, "yes"),
@@ -275,6 +289,7 @@ int main(void) {
         cmocka_unit_test(a_call__finds_its_function_until_it_is_removed),
         cmocka_unit_test(removed_argument__takes_its_shape_along),
         cmocka_unit_test(dropped_shapes__stay_with_other_functions),
+        cmocka_unit_test(loop_of_a_model_that_is_trained__keeps_its_arguments),
         cmocka_unit_test(loop_in_a_branch_in_a_call__lets_the_variable_go),
         cmocka_unit_test(output_of_a_carried_value__becomes_the_input),
         cmocka_unit_test(functions_that_two_loops_share__keep_their_arguments),
